@@ -5,37 +5,37 @@ import (
 	"math"
 )
 
-// agentsPart is the name of the part about agent programs for -only.
+// agentsPart is the name for -only of the part about agent programs.
 const agentsPart = "agents"
 
 // The goals for agent programs, in milliseconds: what `holdfast run claude` adds
-// to a start, and what the way of a streamed token adds to it.
+// to a start, and to the delay of a streamed token.
 const (
 	agentStartLimit = 50.0
 	agentTokenLimit = 1.0
 )
 
-// The ways in which a token reaches an agent inside.
+// The ways by which a token reaches an agent inside.
 const (
 	hostPort = "host port"
 	ended    = "TLS ended"
 	brokered = "TLS ended, with a credential"
 )
 
-// The two loops whose difference is the price of a hook.
+// The two loops whose difference is the cost of a hook.
 const (
 	withHook    = "with the hook"
 	withoutHook = "without"
 )
 
-// agentTask is something that an agent program is started for.
+// agentTask is a task for which an agent program is started.
 type agentTask struct {
-	name    string // with the goal's words
+	name    string // as in the goal
 	what    string // for the report
 	samples map[string][]sample
 }
 
-// added is what it takes longer inside than bare, round by round, in ms.
+// added is the additional time inside compared with bare, round by round, in ms.
 func (t agentTask) added() spread {
 	return differences(walls(t.samples[holdfast]), walls(t.samples[bare]))
 }
@@ -51,13 +51,13 @@ func differences(a, b []float64) spread {
 	return spreadOf(out)
 }
 
-// agentFigures is what was found about agent programs.
+// agentFigures are the results about agent programs.
 type agentFigures struct {
 	tasks  []agentTask
 	tokens *egress             // eventTypical and eventSlow, by the way of the token
-	ways   []string            // that tokens took, in the order of the report
-	hooks  map[string][]sample // of a loop
-	calls  int                 // of a tool in that loop
+	ways   []string            // of tokens, in the order of the report
+	hooks  map[string][]sample // by loop
+	calls  int                 // tool calls in that loop
 }
 
 func (f *agentFigures) verdicts() []verdict {
@@ -91,14 +91,14 @@ func (f *agentFigures) tables() []captioned {
 	}
 }
 
-// hook is what one call of it costs.
+// hook is the cost of one call of it.
 func (f *agentFigures) hook() spread {
 	d := differences(walls(f.hooks[withHook]), walls(f.hooks[withoutHook]))
 	n := float64(max(1, f.calls))
 	return spread{d.p10 / n, d.median / n, d.p90 / n}
 }
 
-// around is a median with the range around it.
+// around formats a median with its range.
 func around(s spread, format string) string {
 	if math.IsNaN(s.median) {
 		return "–"

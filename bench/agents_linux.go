@@ -44,7 +44,7 @@ func (b *bench) agents() (*section, error) {
 	return s, nil
 }
 
-// installed is the agent program that tools/needs brought; "" for none.
+// installed is the agent program that tools/needs installed; "" for none.
 func (b *bench) installed(name string) (program, version string, err error) {
 	d, err := agent.Named(name)
 	if err != nil {
@@ -95,11 +95,11 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 		{agentTask{name: "claude -p", what: "`claude -p`, a prompt and an answer of a word"}, []string{"claude", "-p", "go " + model.Marker("one")}},
 	} {
 		b.say("agents: %s", t.name)
-		w := workload{name: t.name, dir: "agents", prepare: noFixture, command: t.command}
+		w := workload{name: t.name, dir: "agents", prepare: noFixture, command: t.command, rounds: b.options.rounds}
 		if err := b.fixture(w); err != nil {
 			return err
 		}
-		if t.samples, err = b.rounds(w, ways, b.options.rounds); err != nil {
+		if t.samples, err = b.rounds(w, ways); err != nil {
 			s.fail("%v", err)
 			continue
 		}
@@ -108,7 +108,7 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 	return nil
 }
 
-// scripted starts a model that answers with a word.
+// scripted starts a model that answers with one word.
 func (b *bench) scripted() (address string, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -127,7 +127,7 @@ func (b *bench) scripted() (address string, stop func(), err error) {
 	if err := cmd.Start(); err != nil {
 		return "", nil, fmt.Errorf("starting the model: %w", err)
 	}
-	stop = func() { in.Close(); cmd.Wait() } // its end is asked for, whatever the status
+	stop = func() { in.Close(); cmd.Wait() } // it is asked to end, whatever its status
 	var at ports
 	if err := json.NewDecoder(out).Decode(&at); err != nil {
 		stop()
@@ -136,7 +136,7 @@ func (b *bench) scripted() (address string, stop func(), err error) {
 	return "127.0.0.1:" + strconv.Itoa(at.Plain), stop, nil
 }
 
-// peerModel serves that model until its standard input ends.
+// peerModel serves that model until standard input ends.
 func peerModel() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -215,10 +215,10 @@ func (a *arena) tokenLayouts() ([]layout, error) {
 	}, nil
 }
 
-// toolCall is what an agent's hook reads before a shell command.
+// toolCall is the input of an agent's hook before a shell command.
 const toolCall = `{"session_id":"s","transcript_path":"/x","cwd":"/w","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"git status"},"tool_use_id":"t"}`
 
-// loop stands for an agent that calls tools one after the other.
+// loop simulates an agent that calls tools one after another.
 const loop = "#!/bin/sh\ni=0; while [ $i -lt $1 ]; do $HOOK <call.json >/dev/null || exit 9; i=$((i+1)); done\n"
 
 // agentHooks runs a loop of tool calls with and without the hook.
@@ -227,7 +227,7 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 	if b.options.quick {
 		f.calls = 5
 	}
-	w := workload{name: "hooks", dir: "hooks", command: []string{"./claude", strconv.Itoa(f.calls)}, prepare: func(b *bench, dir string) error {
+	w := workload{name: "hooks", dir: "hooks", rounds: b.options.rounds, command: []string{"./claude", strconv.Itoa(f.calls)}, prepare: func(b *bench, dir string) error {
 		return errors.Join(programs.Write(filepath.Join(dir, "claude"), []byte(loop), 0o755), os.WriteFile(filepath.Join(dir, "call.json"), []byte(toolCall), 0o644), b.user.own(dir))
 	}}
 	if err := b.fixture(w); err != nil {
@@ -238,14 +238,14 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 		return contestant{name: name, program: b.holdfast, before: []string{"run", "--preset", "claude", "--env", "HOOK=" + hook, "--"}, env: env}
 	}
 	var err error
-	f.hooks, err = b.rounds(w, []contestant{way(withHook, b.holdfast+" hook claude call"), way(withoutHook, "true")}, b.options.rounds)
+	f.hooks, err = b.rounds(w, []contestant{way(withHook, b.holdfast+" hook claude call"), way(withoutHook, "true")})
 	if err != nil {
 		return err
 	}
 	return b.hooksReported(s, f)
 }
 
-// hooksReported makes sure that what was measured is the whole way of a report.
+// hooksReported checks that the whole path of a report was measured.
 func (b *bench) hooksReported(s *section, f *agentFigures) error {
 	out, err := b.as("", b.holdfast, "log", "query", "--all", "--count", `sensor == "agent" && action == "tool.call"`)
 	if err != nil {

@@ -17,16 +17,17 @@ type bench struct {
 	ctx      context.Context
 	options  options
 	root     string // of the module
-	dir      string // private, readable by everybody, removed at the end
-	holdfast string // absolute path of the program under measurement
-	bwrap    string // absolute path; "" where it is not installed
+	dir      string // private, readable by all users, removed at the end
+	holdfast string // absolute path of the measured program
+	bwrap    string // absolute path; "" if not installed
 	user     account
 	env      []string // of what starts a command
 	inside   []string // of the command itself, the same for all contestants
 	cpu      cpuMeter
+	rooted   *bench // forRoot
 }
 
-// longest bounds one measured run: what takes longer hangs.
+// longest limits one measured run: one that takes longer hangs.
 const longest = 2 * time.Minute
 
 // newBench makes the private directory and builds holdfast into it.
@@ -55,12 +56,12 @@ func newBench(ctx context.Context, o options, root string) (_ *bench, err error)
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building holdfast: %w: %s", err, out)
 	}
-	b.bwrap, _ = exec.LookPath("bwrap") // its absence is told in the report
+	b.bwrap, _ = exec.LookPath("bwrap") // the report says if it is missing
 	return b, b.reachable()
 }
 
-// layout makes the directories: those of the user are the user's, and the rest
-// is not writable for what is measured.
+// layout makes the directories: the user owns the user's ones, and the measured
+// programs cannot write the others.
 func (b *bench) layout() error {
 	if err := os.Chmod(b.dir, 0o755); err != nil {
 		return fmt.Errorf("opening the directory to the user: %w", err)
@@ -83,12 +84,33 @@ func (b *bench) layout() error {
 	return errors.Join(b.user.own(b.home()), b.user.own(filepath.Join(b.dir, "work")))
 }
 
+// forRoot is the same bench running as root, in a separate home and separate
+// workspaces, which are made at the first call.
+func (b *bench) forRoot() (*bench, error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("to run as root this must be started by root")
+	}
+	if b.rooted != nil {
+		return b.rooted, nil
+	}
+	r := *b
+	r.user, r.dir = account{name: "root"}, filepath.Join(b.dir, "root")
+	if err := os.Mkdir(r.dir, 0o755); err != nil {
+		return nil, fmt.Errorf("making a directory for root: %w", err)
+	}
+	if err := r.layout(); err != nil {
+		return nil, err
+	}
+	b.rooted = &r
+	return b.rooted, nil
+}
+
 func (b *bench) home() string { return filepath.Join(b.dir, "home") }
 
-// workspace is the directory of the user's for the workloads that share name.
+// workspace is the user's directory for the workloads that share name.
 func (b *bench) workspace(name string) string { return filepath.Join(b.dir, "work", name) }
 
-// reachable makes sure that the user may use what was made: below a directory
+// reachable checks that the user can use the new directories: below a directory
 // that only root may enter every contestant would fail, or worse, only some.
 func (b *bench) reachable() error {
 	if _, err := b.as("", "test", "-w", b.home(), "-a", "-x", b.holdfast); err != nil {
@@ -122,7 +144,7 @@ func (b *bench) as(dir, name string, arg ...string) (string, error) {
 	return string(out), nil
 }
 
-// lookup finds a program on the path of what is measured, which is not ours.
+// lookup finds a program in the PATH of the measured programs, which is not ours.
 func (b *bench) lookup(name string) (string, error) {
 	if filepath.IsAbs(name) {
 		return name, nil
@@ -137,8 +159,8 @@ func (b *bench) lookup(name string) (string, error) {
 	return "", fmt.Errorf("%s is not on the path %s: %w", name, list, exec.ErrNotFound)
 }
 
-// remove deletes everything that was made. The module cache's directories are
-// read-only, hence the second try.
+// remove deletes everything that was made. The directories of the module cache
+// are read-only, so a second attempt is needed.
 func (b *bench) remove() error {
 	if os.RemoveAll(b.dir) == nil {
 		return nil
@@ -147,7 +169,7 @@ func (b *bench) remove() error {
 		if err == nil && d.IsDir() {
 			return os.Chmod(p, 0o755)
 		}
-		return nil // what stays is told by the removal below
+		return nil // the removal below reports what is left
 	})
 	if err := os.RemoveAll(b.dir); err != nil {
 		return fmt.Errorf("removing what was made: %w", err)
@@ -163,7 +185,7 @@ func moduleRoot() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// lastLines shortens what a program said to what fits an error.
+// lastLines shortens a program's output to fit into an error.
 func lastLines(b []byte) string {
 	s := strings.TrimSpace(string(b))
 	if len(s) > 500 {

@@ -14,14 +14,14 @@ import (
 type contestant struct {
 	name    string
 	program string
-	before  []string // arguments ahead of the command; the command is the program where program is ""
+	before  []string // arguments before the command; if program is "", the command is the program
 	env     []string
-	files   []string // opened anew for every start, and handed in from descriptor 3 on
-	root    bool     // begins as root, and becomes the user by itself
+	files   []string // opened again for every start, and passed from descriptor 3 on
+	root    bool     // starts as root, and becomes the user by itself
 }
 
 // contestants are the ways to start a command in a workspace. The view for
-// bubblewrap is taken from a run of Holdfast in that very workspace.
+// bubblewrap is taken from a run of Holdfast in the same workspace.
 func (b *bench) contestants(workspace string) ([]contestant, error) {
 	v, err := b.look(workspace)
 	if err != nil {
@@ -30,6 +30,7 @@ func (b *bench) contestants(workspace string) ([]contestant, error) {
 	b.inside = v.setting
 	all := []contestant{
 		{name: bare, env: v.setting},
+		{name: unrecorded, program: b.holdfast, before: []string{"run", "--without", "record", "--"}, env: b.env},
 		{name: holdfast, program: b.holdfast, before: []string{"run", "--"}, env: b.env},
 	}
 	if b.bwrap == "" {
@@ -41,22 +42,46 @@ func (b *bench) contestants(workspace string) ([]contestant, error) {
 	if err := os.WriteFile(list, []byte(strings.Join(args, "\x00")+"\x00"), 0o644); err != nil {
 		return nil, fmt.Errorf("writing bubblewrap's arguments: %w", err)
 	}
-	c.files = []string{list}
-	for i, t := range v.texts {
-		text, err := b.as(workspace, b.holdfast, "run", "--", "cat", t)
-		if err != nil {
-			return nil, fmt.Errorf("copying a file of holdfast's view: %w", err)
-		}
-		p := filepath.Join(b.dir, "copies", filepath.Base(workspace)+"."+strconv.Itoa(i))
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			return nil, fmt.Errorf("copying a file of holdfast's view: %w", err)
-		}
-		c.files = append(c.files, p)
+	copies, err := b.copyTexts(v, workspace)
+	if err != nil {
+		return nil, fmt.Errorf("copying the files of holdfast's view: %w", err)
 	}
-	return []contestant{all[0], c, all[1]}, b.sameView(c, v, workspace)
+	c.files = append([]string{list}, copies...)
+	return slices.Insert(all, 1, c), b.sameView(c, v, workspace)
 }
 
-// look runs Holdfast in a workspace and takes down what a command there sees.
+// copyTexts copies the files that were made for the private root, and returns the
+// copies in the same order.
+func (b *bench) copyTexts(v *view, workspace string) ([]string, error) {
+	command := []string{"run", "--", "cat"}
+	for _, t := range v.texts {
+		command = append(command, t.path)
+	}
+	if len(v.texts) == 0 {
+		return nil, nil
+	}
+	all, err := b.as(workspace, b.holdfast, command...)
+	if err != nil {
+		return nil, err
+	}
+	var copies []string
+	for i, t := range v.texts {
+		if len(all) < t.size {
+			return nil, fmt.Errorf("%s is shorter than it was", t.path)
+		}
+		p := filepath.Join(b.dir, "copies", filepath.Base(workspace)+"."+strconv.Itoa(i))
+		if err := os.WriteFile(p, []byte(all[:t.size]), 0o644); err != nil {
+			return nil, err
+		}
+		copies, all = append(copies, p), all[t.size:]
+	}
+	if all != "" {
+		return nil, fmt.Errorf("the files are %d bytes longer than they were", len(all))
+	}
+	return copies, nil
+}
+
+// look runs Holdfast in a workspace and records what a command there sees.
 func (b *bench) look(workspace string) (*view, error) {
 	table, err := b.as(workspace, b.holdfast, "run", "--", "cat", "/proc/self/mountinfo")
 	if err != nil {
@@ -66,7 +91,7 @@ func (b *bench) look(workspace string) (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := b.as(workspace, b.holdfast, "run", "--", "find", "/", "-xdev", "(", "-type", "l", "-o", "-type", "f", ")", "-printf", `%y\t%p\t%l\n`)
+	root, err := b.as(workspace, b.holdfast, "run", "--", "find", "/", "-xdev", "(", "-type", "l", "-o", "-type", "f", ")", "-printf", `%y\t%p\t%s\t%l\n`)
 	if err != nil {
 		return nil, err
 	}
@@ -76,22 +101,12 @@ func (b *bench) look(workspace string) (*view, error) {
 			v.setting = append(v.setting, s)
 		}
 	}
-	for line := range strings.Lines(root) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(f) != 3 || slices.ContainsFunc(v.mounts, func(m mount) bool { return m.point == f[1] }) {
-			continue
-		}
-		if f[0] == "l" {
-			v.links[f[1]] = f[2]
-		} else {
-			v.texts = append(v.texts, f[1])
-		}
-	}
+	v.parseRoot(root)
 	return v, nil
 }
 
-// sameView makes sure that bubblewrap shows the directories and files that
-// Holdfast shows: an argument that is wrong would make it look faster.
+// sameView checks that bubblewrap shows the directories and files that Holdfast
+// shows: a wrong argument would make it look faster.
 func (b *bench) sameView(c contestant, v *view, workspace string) error {
 	out, _, err := b.once(c, workspace, []string{"cat", "/proc/self/mountinfo"}, 1)
 	if err != nil {
@@ -113,7 +128,8 @@ func (b *bench) sameView(c contestant, v *view, workspace string) error {
 	return nil
 }
 
-// deviceOf is the major:minor of what holds a path; "" where nothing is there.
+// deviceOf is the major:minor of the device of a path; "" if the path does not
+// exist.
 func deviceOf(path string) string {
 	fi, err := os.Lstat(path)
 	if err != nil {

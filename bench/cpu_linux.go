@@ -46,7 +46,7 @@ func newCPUMeter() cpuMeter {
 // group is a control group for the processes of one measured run.
 type group struct {
 	path string
-	dir  *os.File // what a child is started into
+	dir  *os.File // in which a child is started
 }
 
 func newGroup(parent string) (*group, error) {
@@ -68,8 +68,8 @@ func (g *group) used() (time.Duration, error) {
 	return time.Duration(us) * time.Microsecond, err
 }
 
-// drain waits until nothing runs in the group, so that also the end of what
-// outlived its parent is counted; it kills what is still there after a second.
+// drain waits until the group is empty, so that the end of orphans is also
+// counted; it kills what is left after a second.
 func (g *group) drain() error {
 	for i := range 2200 {
 		n, err := g.field("cgroup.events", "populated")
@@ -86,7 +86,7 @@ func (g *group) drain() error {
 	return errors.New("processes of a measured run do not end")
 }
 
-// kill ends everything in the group (cgroup.kill, 5.14).
+// kill kills everything in the group (cgroup.kill, 5.14).
 func (g *group) kill() error {
 	if err := os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0); err != nil {
 		return fmt.Errorf("ending a control group: %w", err)

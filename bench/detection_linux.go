@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// detectionPart is the name of the part about alerts for -only.
+// detectionPart is the name for -only of the part about alerts.
 const detectionPart = "detection"
 
-// sessionsTest is the test of the ordinary sessions: the list of them stands
-// with it, so that what is counted here and what is tested are the same.
+// sessionsTest is the test of the ordinary sessions. It contains their list, so
+// that the same sessions are counted here and tested there.
 const sessionsTest = "TestOrdinarySessionsRaiseNoAlert"
 
-// detection counts the alerts that honest work raises.
+// detection counts the alerts that legitimate work raises.
 func (b *bench) detection() (*section, error) {
 	s := b.newSection(detectionPart, "Detection", nil)
 	s.user = "whoever started the bench"
@@ -54,7 +54,7 @@ func (b *bench) detection() (*section, error) {
 	return s, nil
 }
 
-// finding is how many alerts of each severity one session raised.
+// finding is the number of alerts of each severity in one session.
 type finding struct {
 	name   string
 	alerts [5]int
@@ -65,7 +65,7 @@ var (
 	alertsLine  = regexp.MustCompile(`alerts: info=(\d+) low=(\d+) medium=(\d+) high=(\d+) critical=(\d+)`)
 )
 
-// parseSessions reads what the test says.
+// parseSessions reads the output of the test.
 func parseSessions(out string) []finding {
 	var all []finding
 	name := ""
@@ -77,7 +77,7 @@ func parseSessions(out string) []finding {
 			f := finding{name: name}
 			for i := range f.alerts {
 				if _, err := fmt.Sscan(m[i+1], &f.alerts[i]); err != nil {
-					f.alerts[i] = -1 // shows in the report
+					f.alerts[i] = -1 // visible in the report
 				}
 			}
 			all = append(all, f)

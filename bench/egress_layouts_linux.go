@@ -20,38 +20,40 @@ import (
 type layout struct {
 	name   string
 	needs  []string // programs
-	tun    bool     // it opens the device for packets
+	tun    bool     // it opens the TUN device
 	before []string // the client's arguments follow
 	client []string // where the client finds the server
 }
 
-// link is a layout that stands: a client in it waits for orders.
+// link is a started layout: its client waits for orders.
 type link struct {
-	name  string
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *json.Decoder
-	said  string // file of what it says on its error output
-	group *group
-	ctx   context.Context
-	stop  context.CancelFunc
+	name   string
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *json.Decoder
+	said   string // file of its standard error
+	group  *group
+	server *group // of the server
+	ctx    context.Context
+	stop   context.CancelFunc
 }
 
 // arena is what all layouts share.
 type arena struct {
 	b      *bench
-	self   string // this program, where everybody reaches it
+	self   string // this program, where all users can reach it
 	dir    string // private to the user
 	hosts  string // a file
 	ports  ports
-	roots  string // a file: whom all trust who speak TLS
+	roots  string // a file: the trusted certificates of all TLS clients
 	policy string // a file
 	parent string // of control groups
 	server *exec.Cmd
+	served *group // of the server
 }
 
-// waitSlirp starts the client first and then joins its network: what is handed
-// over is the process id. It has executed the client when its program is that.
+// waitSlirp starts the client first and then joins its network by the PID. The
+// shell has executed the client when the executable of the PID is the client's.
 const waitSlirp = `exec 3<&0
 unshare --user --map-root-user --net -- "$@" <&3 &
 while [ "$(readlink /proc/$!/exe)" != "$1" ]; do sleep 0.02; done
@@ -59,9 +61,9 @@ slirp4netns --configure --mtu=65520 $! tap0 >&2 &
 wait $!
 kill $!`
 
-// bridged is how other products lead connections out of a network of its own:
-// a port inside, a socket in a file system that both sides see, and a proxy
-// outside. Arguments: a directory for the socket, this program, the client.
+// bridged is how other products connect from a private network: a port inside, a
+// socket in a file system that both sides see, and a proxy outside. Arguments: a
+// directory for the socket, this program, the client.
 const bridged = `dir=$1 self=$2
 shift
 rm -f "$dir/proxy"
@@ -81,13 +83,13 @@ func (a *arena) layouts() []layout {
 		{name: holdfast, before: []string{b.holdfast, "run", "--policy", a.policy, "--"}, client: []string{"-address", serverName}},
 		{name: socat, needs: []string{"socat", "bwrap", "sh"}, before: []string{"sh", "-c", bridged, "sh", a.dir}, client: []string{"-address", serverName, "-proxy", "127.0.0.1:3128"}},
 		{name: slirp, needs: []string{"slirp4netns", "unshare", "sh", "readlink"}, tun: true, before: []string{"sh", "-c", waitSlirp, "sh"}, client: []string{"-address", "10.0.2.2"}},
-		// Without the options for ports it would listen inside on each port that
-		// the host listens on, and connect those past its own network.
+		// Without the port options it would listen inside on each port on which
+		// the host listens, and bypass its own network for those connections.
 		{name: pasta, needs: []string{"pasta"}, tun: true, before: []string{"pasta", "--config-net", "-t", "none", "-u", "none", "-T", "none", "-U", "none", "--"}, client: []string{"-address", "gateway"}},
 	}
 }
 
-// newArena starts the server and writes what the layouts need.
+// newArena starts the server and writes the files that the layouts need.
 func (b *bench) newArena(parent string) (_ *arena, err error) {
 	a := &arena{b: b, parent: parent, dir: b.workspace("egress")}
 	defer func() {
@@ -110,7 +112,7 @@ func (b *bench) newArena(parent string) (_ *arena, err error) {
 	return a, a.files()
 }
 
-// copySelf puts this program where a view of files shows it.
+// copySelf copies this program to where the views show it.
 func (a *arena) copySelf() error {
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
@@ -150,10 +152,15 @@ func (a *arena) files() error {
 	return nil
 }
 
-// serve starts the server, outside of all layouts.
+// serve starts the server, outside all layouts.
 func (a *arena) serve() error {
 	cmd := exec.CommandContext(a.b.ctx, a.self, "peer", "serve")
 	cmd.Env, cmd.SysProcAttr, cmd.Stderr = a.b.env, a.b.user.attr(), os.Stderr
+	var err error
+	if a.served, err = newGroup(a.parent); err != nil {
+		return err
+	}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(a.served.dir.Fd())
 	if _, err := cmd.StdinPipe(); err != nil {
 		return fmt.Errorf("starting the server: %w", err)
 	}
@@ -174,21 +181,22 @@ func (a *arena) serve() error {
 // close ends the server.
 func (a *arena) close() {
 	if a.server != nil {
-		_ = a.server.Process.Kill() // it may have ended, which is as well
+		_ = a.server.Process.Kill() // it may already have ended
 		_ = a.server.Wait()         // with the signal
 	}
+	_ = a.served.discard() // an empty group does not disturb later measurements
 }
 
-// otherUser is a user of no name, whom all layouts but Holdfast's run as. What a
-// user may have of pipes is counted for all programs together
+// otherUser is an unnamed user that runs all layouts but Holdfast's. The limit
+// for pipe buffers is per user, for all programs together
 // (fs.pipe-user-pages-soft), and two of the layouts keep many megabytes of them
 // while another one is measured.
 const otherUser = 65533
 
-// begin starts a layout in a control group of its own and waits until its client
-// has reached the server.
+// begin starts a layout in its own control group and waits until its client has
+// reached the server.
 func (a *arena) begin(l layout) (_ *link, err error) {
-	k := &link{name: l.name, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
+	k := &link{name: l.name, server: a.served, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
 	if k.group, err = newGroup(a.parent); err != nil {
 		return nil, err
 	}
@@ -239,7 +247,7 @@ func (k *link) start() error {
 	return err
 }
 
-// words is what a layout had to say.
+// words is the error output of a layout.
 func (k *link) words() string {
 	text, err := os.ReadFile(k.said)
 	if err != nil {
@@ -248,7 +256,7 @@ func (k *link) words() string {
 	return lastLines(text)
 }
 
-// wait reads an answer; a client that takes too long is ended.
+// wait reads an answer; a client that takes too long is killed.
 func (k *link) wait() (answer, error) {
 	hangs := time.AfterFunc(longest, k.stop)
 	defer hangs.Stop()
@@ -262,7 +270,7 @@ func (k *link) wait() (answer, error) {
 	return got, nil
 }
 
-// do gives an order and returns the answer, and the processor time of everything
+// do sends an order and returns the answer, and the processor time of everything
 // in the layout but the client.
 func (k *link) do(o order) (answer, time.Duration, error) {
 	before, err := k.group.used()
@@ -284,12 +292,12 @@ func (k *link) do(o order) (answer, time.Duration, error) {
 func (k *link) end() error {
 	var err error
 	if k.cmd != nil {
-		k.in.Close() // ends the client; below, whatever does not end with it
+		k.in.Close() // ends the client; the rest is killed below
 		if populated, e := k.group.field("cgroup.events", "populated"); e == nil && populated > 0 {
 			time.Sleep(200 * time.Millisecond)
 		}
 		err = k.group.kill()
-		_ = k.cmd.Wait() // with whatever status
+		_ = k.cmd.Wait() // any status
 	}
 	k.stop()
 	return errors.Join(err, k.group.drain(), k.group.remove())

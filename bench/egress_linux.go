@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// egressPart is the name of the part about connections for -only.
+// egressPart is the name for -only of the part about connections.
 const egressPart = "egress"
 
-// connections measures the part about connections. What it needs and this host
-// does not give stands in the result.
+// connections measures the part about connections. The result says what it needs
+// and this host lacks.
 func (b *bench) connections() (*egress, error) {
 	e := &egress{quick: b.options.quick, date: time.Now().UTC(), machine: machine(), user: b.userKind(), loadBefore: load(), rounds: max(3, b.options.rounds/2)}
 	if os.Geteuid() != 0 {
@@ -62,7 +62,7 @@ func (b *bench) connections() (*egress, error) {
 	return e, err
 }
 
-// stand starts every layout that this host has the programs for.
+// stand starts every layout whose programs are installed here.
 func (a *arena) stand(e *egress) []*link {
 	var links []*link
 	for _, l := range a.layouts() {
@@ -88,15 +88,15 @@ func (a *arena) stand(e *egress) []*link {
 	return links
 }
 
-// measurement is something done in each layout in turn.
+// measurement is something that is done in each layout in turn.
 type measurement struct {
 	name string
-	skip []string // layouts that it says nothing about
+	skip []string // layouts for which it is meaningless
 	do   func(e *egress, k *link, keep bool) error
 }
 
-// inTurn does it in each layout once to warm up, then as often as asked for. A
-// layout that fails is left out from then on, and the others go on.
+// inTurn does it in each layout once to warm up, then as often as requested. A
+// layout that fails is left out from then on, and the others continue.
 func (b *bench) inTurn(e *egress, m measurement, links []*link) {
 	out := slices.Clone(m.skip)
 	for i := range e.rounds + 1 {
@@ -126,18 +126,18 @@ func (b *bench) measurements() []measurement {
 	others := []string{socat, slirp, pasta}
 	return append(all,
 		measurement{name: "new connections", do: freshOnes},
-		measurement{name: "TLS, HTTP/1.1", skip: others, do: overTLS(size(256<<20), false)},
-		measurement{name: "TLS, HTTP/2", skip: others, do: overTLS(size(256<<20), true)},
+		measurement{name: "TLS, HTTP/1.1", skip: others, do: overTLS(size(256<<20), http1)},
+		measurement{name: "TLS, HTTP/2", skip: others, do: overTLS(size(256<<20), http2)},
 		measurement{name: "streamed events", skip: others, do: streamed})
 }
 
-// downloads over connections that are open before: neither the time nor the
+// downloads uses connections that are already open: neither the time nor the
 // processor time of opening them counts.
 func downloads(conns int, bytes int64) func(*egress, *link, bool) error {
 	return func(e *egress, k *link, keep bool) error {
 		bytes := bytes
 		if k.name == socat {
-			bytes /= 4 // it takes so long that it would be most of the whole
+			bytes /= 4 // otherwise it would take most of the whole time
 		}
 		if _, _, err := k.do(order{Do: "open", Conns: conns}); err != nil {
 			return err
@@ -186,19 +186,24 @@ func (e *egress) addDelays(typical, slow figure, layout string, delays []time.Du
 	e.add(slow, layout, quantile(ms, 0.99))
 }
 
-func overTLS(bytes int64, second bool) func(*egress, *link, bool) error {
+func overTLS(bytes int64, protocol string) func(*egress, *link, bool) error {
 	return func(e *egress, k *link, keep bool) error {
-		got, between, err := k.do(order{Do: "tls", Bytes: bytes, H2: second})
+		before, err := k.server.used()
+		if err != nil {
+			return err
+		}
+		got, between, err := k.do(order{Do: "tls", Bytes: bytes, H2: protocol == http2})
+		if err != nil {
+			return err
+		}
+		after, err := k.server.used()
 		if err != nil || !keep {
 			return err
 		}
-		rate := float64(bytes) / 1e6 / got.Wall.Seconds()
-		if second {
-			e.add(tlsRateH2, k.name, rate)
-			return nil
-		}
-		e.add(tlsRate, k.name, rate)
-		e.add(tlsCost, k.name, between.Seconds()/(float64(bytes)/1e9))
+		gb := float64(bytes) / 1e9
+		e.add(tlsRate(protocol), k.name, 1000*gb/got.Wall.Seconds())
+		e.add(tlsCost(protocol), k.name, between.Seconds()/gb)
+		e.add(tlsEnds(protocol), k.name, (got.CPU+after-before).Seconds()/gb)
 		return nil
 	}
 }
@@ -206,7 +211,7 @@ func overTLS(bytes int64, second bool) func(*egress, *link, bool) error {
 // launches measures what interception adds to the start of a run.
 func (b *bench) launches(e *egress) error {
 	b.say("connections: start of a run")
-	w := workload{name: "start with --allow", dir: "empty", prepare: noFixture, command: []string{"true"}}
+	w := workload{name: "start with --allow", dir: "empty", prepare: noFixture, command: []string{"true"}, rounds: 4 * e.rounds}
 	if err := b.fixture(w); err != nil {
 		return err
 	}
@@ -214,7 +219,7 @@ func (b *bench) launches(e *egress) error {
 		{name: withoutAllow, program: b.holdfast, before: []string{"run", "--"}, env: b.env},
 		{name: withAllow, program: b.holdfast, before: []string{"run", "--allow", "example.org", "--"}, env: b.env},
 	}
-	samples, err := b.rounds(w, all, 4*e.rounds)
+	samples, err := b.rounds(w, all)
 	if err != nil {
 		return err
 	}
@@ -226,7 +231,7 @@ func (b *bench) launches(e *egress) error {
 	return nil
 }
 
-// sizeOf takes down how large the program is and what it is made of.
+// sizeOf records the size of the program and its modules.
 func (b *bench) sizeOf(e *egress) error {
 	fi, err := os.Stat(b.holdfast)
 	if err != nil {
@@ -243,8 +248,8 @@ func (b *bench) sizeOf(e *egress) error {
 	return nil
 }
 
-// packageVersions asks Debian for the versions of packages whose programs say it
-// in many lines, or not at all.
+// packageVersions asks Debian for the versions of packages whose programs print
+// them in many lines, or not at all.
 func (b *bench) packageVersions(packages ...string) []string {
 	var all []string
 	for _, p := range packages {
@@ -257,7 +262,7 @@ func (b *bench) packageVersions(packages ...string) []string {
 	return all
 }
 
-// networkVersions names the programs that take part in this.
+// networkVersions lists the versions of the programs in this part.
 func (b *bench) networkVersions() []string {
 	return append(b.versionsOf([][]string{{"bwrap", "--version"}, {"slirp4netns", "--version"}}), b.packageVersions("socat", "passt")...)
 }

@@ -14,17 +14,17 @@ import (
 )
 
 // settle is how long connections are idle before they are counted: longer than
-// what Holdfast waits before it gives a pipe back.
+// Holdfast waits before it releases a pipe.
 const settle = 1500 * time.Millisecond
 
-// idleRounds start every layout anew: what a program once had it keeps for the
-// next time, and would look free.
+// idleRounds is how often every layout is started again: a program keeps freed
+// memory for later use, which would look free.
 const idleRounds = 3
 
-// slabs are where the kernel keeps what a connection is to it.
+// slabs are the kernel caches that contain the data of a connection.
 var slabs = []string{"TCP", "TCPv6", "sock_inode_cache", "filp", "dentry", "eventpoll_epi"}
 
-// idles opens connections and looks what they cost while nothing is said.
+// idles opens connections and measures what they cost while idle.
 func (a *arena) idles(e *egress) error {
 	var out []string
 	for range idleRounds {
@@ -70,7 +70,7 @@ func (k *link) idle(e *egress) error {
 }
 
 // occupied is the memory of a layout's processes and of the kernel in KiB, and
-// how many descriptors its first process has.
+// the number of descriptors of its first process.
 func (k *link) occupied() (kib float64, files int, err error) {
 	pids, err := k.group.pids()
 	if err != nil {
@@ -79,7 +79,7 @@ func (k *link) occupied() (kib float64, files int, err error) {
 	for _, pid := range pids {
 		pss, err := procField(pid, "smaps_rollup", "Pss:")
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // it ended in between
+			continue // it has ended meanwhile
 		}
 		if err != nil {
 			return 0, 0, fmt.Errorf("looking at the memory of %s: %w", k.name, err)
@@ -97,7 +97,7 @@ func (k *link) occupied() (kib float64, files int, err error) {
 	return kib + kernel, len(open), nil
 }
 
-// pids lists what runs in the group and below it.
+// pids lists the processes in the group and below it.
 func (g *group) pids() ([]int, error) {
 	var all []int
 	err := filepath.WalkDir(g.path, func(p string, d fs.DirEntry, err error) error {
@@ -120,8 +120,8 @@ func (g *group) pids() ([]int, error) {
 	return all, err
 }
 
-// kernelKiB is what the kernel has of what connections and processes need. It is
-// the whole machine's: other work disturbs it.
+// kernelKiB is the kernel memory of the kinds that connections and processes
+// need. It is that of the whole machine: other work disturbs it.
 func kernelKiB() (float64, error) {
 	kib := 0.0
 	text, err := os.ReadFile("/proc/slabinfo") // slabinfo(5): name, objects in use, all, bytes of one

@@ -11,18 +11,18 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// gatePart is the name of the part about rules of consent for -only.
+// gatePart is the name for -only of the part about rules of consent.
 const gatePart = "gate"
 
-// gateLimit is what a hundred rules may cost an execution, in microseconds of
-// processor time.
+// gateLimit is the limit of what a hundred rules may add to an execution, in
+// microseconds of processor time.
 const gateLimit = 20
 
-// gateRules are a hundred rules of one sort, the easy ones first. The goal is
-// one for all of them: a sort that misses it is reported as missed.
+// gateRules are a hundred rules of one kind. The list begins with the easy kinds.
+// The goal is the same for all: a kind that misses it is reported as missed.
 type gateRules struct {
-	name, when string // when has a place for the number of the rule
-	set        bool   // the shipped sets instead
+	name, when string // when has a placeholder for the number of the rule
+	set        bool   // use the shipped sets instead
 }
 
 var gateRuleSorts = []gateRules{
@@ -36,7 +36,7 @@ var gateRuleSorts = []gateRules{
 	{name: "100 that only the evaluator tells", when: `action == "exec" && argv.filter(a, a == "word%d").size() > 0`},
 }
 
-// gateExecution is what is compared with the rules.
+// gateExecution is an execution that is compared with the rules.
 type gateExecution struct {
 	name string
 	a    event.Attempt
@@ -58,7 +58,7 @@ func gateExecutions() []gateExecution {
 	}
 }
 
-// gates measures what rules of consent cost an execution.
+// gates measures what rules of consent add to an execution.
 func (b *bench) gates() (*section, error) {
 	s := b.newSection(gatePart, "Gate", nil)
 	s.intro = []string{"Microseconds of processor time that one execution costs that no rule is about, the median of five; everything is compiled before. The comparison alone: that the supervisor looks at an execution at all is in the part about the record."}
@@ -107,7 +107,7 @@ func (r gateRules) gates() (*rules.Matcher, error) {
 	return g, nil
 }
 
-// judging is the median of five in microseconds of processor time.
+// judging is the median of five measurements, in microseconds of processor time.
 func (b *bench) judging(g *rules.Matcher, a event.Attempt) float64 {
 	times := 2000
 	if b.options.quick {
@@ -126,8 +126,7 @@ func (b *bench) judging(g *rules.Matcher, a event.Attempt) float64 {
 	return all[2]
 }
 
-// ownTime is the processor time of this process; no time at all where it cannot
-// be told.
+// ownTime is the processor time of this process; 0 if it is unknown.
 func ownTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {

@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
-// verdict is a goal and how far it was reached.
+// verdict is a goal and whether it was reached.
 type verdict struct {
 	goal   string // also the key of its note
 	limit  string
@@ -32,54 +33,61 @@ func judge(goal string, limit, found float64, format string) verdict {
 	return v
 }
 
-// The goals that are no workload's own. Memory in KiB.
-const (
-	startLimit      = 1.0
-	runcLimit       = 0.2
-	insideLimit     = 32
-	supervisorLimit = 15 * 1024
-)
-
-// verdicts judges every goal of the project in the order of the report.
-func (r *report) verdicts() []verdict {
-	var all []verdict
-	for _, o := range r.outcomes {
-		if o.name == start || o.name == atOnce {
-			all = append(all, judge(o.name+": wall time, times bwrap", startLimit, o.wall(bwrap).median, "%.2f"))
-		}
-		if o.name == start {
-			all = append(all, judge(o.name+": wall time, times runc", runcLimit, math.NaN(), "%.2f"))
-		}
+// atLeast is judge for a lower limit.
+func atLeast(goal string, limit, found float64, format string) verdict {
+	v := judge(goal, -limit, -found, format)
+	v.limit = "≥ " + fmt.Sprintf(format, limit)
+	if v.status != notMeasured {
+		v.found = fmt.Sprintf(format, found)
 	}
-	for _, o := range r.outcomes {
-		if o.limit > 0 {
-			found := o.cpu(bare).median
-			if !r.cpu.trust[holdfast] {
-				found = math.NaN()
-			}
-			all = append(all, judge(o.name+": processor time, times bare", o.limit, found, "%.3f"))
-		}
-	}
-	if r.partial {
-		return all
-	}
-	inside, supervisor := math.NaN(), math.NaN()
-	for _, m := range r.memories {
-		if m.contestant != holdfast {
-			continue
-		}
-		inside = worse(inside, spreadOf(m.pss).median)
-		supervisor = worse(supervisor, spreadOf(m.supervisor).median)
-	}
-	return append(all,
-		judge("memory of an idle run beyond the command, KiB", insideLimit, inside, "%.0f"),
-		judge("peak memory of the supervisor, KiB", supervisorLimit, supervisor, "%.0f"))
+	return v
 }
 
-// worse is the larger of two numbers of which NaN is none.
-func worse(a, b float64) float64 {
-	if math.IsNaN(a) || b > a {
-		return b
+// either is a goal that is met by one of two measures.
+func either(goal string, a, b verdict) verdict {
+	v := verdict{goal: goal, limit: a.limit + " or " + b.limit, found: a.found + ", " + b.found, status: missed}
+	switch {
+	case a.status == met || b.status == met:
+		v.status = met
+	case a.status == notMeasured || b.status == notMeasured:
+		v.status = notMeasured
 	}
-	return a
+	return v
+}
+
+// noteOf says why a goal is missed.
+func noteOf(goal string) string {
+	if why, ok := notes[goal]; ok {
+		return why
+	}
+	return "the reason has not been looked for yet."
+}
+
+// goalTable shows goals, and below them the reasons for the missed ones and the
+// other remarks.
+func goalTable(verdicts []verdict, remarks []string) string {
+	t := table{header: []string{"goal", "limit", "found", ""}}
+	var reasons []string // in the order of the goals, each once
+	goals := map[string][]string{}
+	for _, v := range verdicts {
+		t.add(v.goal, v.limit, v.found, v.status)
+		if v.status == missed {
+			why := noteOf(v.goal)
+			if goals[why] == nil {
+				reasons = append(reasons, why)
+			}
+			goals[why] = append(goals[why], "**"+v.goal+"**")
+		}
+	}
+	below := ""
+	for _, why := range reasons {
+		below += "- " + strings.Join(goals[why], "; ") + ": " + why + "\n"
+	}
+	for _, r := range remarks {
+		below += "- " + r + "\n"
+	}
+	if below != "" {
+		below = "\n" + below
+	}
+	return t.String() + below
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// machine describes the hardware and the kernel, without what would name this
-// one machine.
+// machine describes the hardware and the kernel, without identifying this
+// particular machine.
 func machine() string {
 	model, cores := "unknown processor", runtime.NumCPU()
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -35,8 +35,7 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s, Linux %s (%s)", model, cores, memory, kernel, runtime.GOARCH)
 }
 
-// load is the load average of the last minute; "unknown" where none can be
-// read.
+// load is the load average of the last minute; "unknown" if it cannot be read.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -46,12 +45,7 @@ func load() string {
 	return first
 }
 
-// versions names the programs that take part, one each line.
-func (b *bench) versions() []string {
-	return b.versionsOf([][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}})
-}
-
-// versionsOf asks each program for its version, after Holdfast's own.
+// versionsOf lists the versions of the programs, after Holdfast's own.
 func (b *bench) versionsOf(programs [][]string) []string {
 	commit := "unknown commit"
 	git := exec.CommandContext(b.ctx, "git", "rev-parse", "--short", "HEAD")
@@ -80,17 +74,11 @@ func (b *bench) versionsOf(programs [][]string) []string {
 }
 
 func (b *bench) userKind() string {
+	if b.user.uid == 0 {
+		return "root"
+	}
 	if os.Geteuid() == 0 {
 		return "an ordinary user (" + b.user.name + "), started by root"
 	}
 	return "an ordinary user"
-}
-
-// runc says why there are no figures for it: it starts bundles, with a root
-// file system and a file that describes the container, and no plain command.
-func (b *bench) runc() string {
-	if _, err := b.lookup("runc"); err != nil {
-		return "runc is not installed on this machine: the goal against it was not measured here."
-	}
-	return "runc is installed, but this program does not know how to give it the same view: the goal against it was not measured here."
 }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -20,9 +24,10 @@ func main() {
 	}
 	var o options
 	flag.BoolVar(&o.quick, "quick", false, "small inputs and few rounds, to see that it works; writes no file unless -o is given")
-	flag.StringVar(&o.only, "only", "", "measure only the workload of this `name`, or a part: egress (connections), record, log, detection, prove, agents, review-diff or gate")
+	flag.BoolVar(&o.all, "all", false, "measure every part, also those that a usual run leaves out")
+	flag.StringVar(&o.only, "only", "", "measure only the part, or the workload, of this `name`: "+strings.Join(partNames(), ", "))
 	flag.IntVar(&o.rounds, "n", 20, "rounds of each workload (short ones take more)")
-	flag.StringVar(&o.out, "o", "", "write the report to this `file` (default bench/RESULTS.md of the module, with -only and a part that part of it, none with -quick or another -only)")
+	flag.StringVar(&o.out, "o", "", "write the report to this `file` (default: each part into bench/RESULTS.md of the module; none with -quick or a workload)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -35,13 +40,14 @@ func main() {
 
 type options struct {
 	quick  bool
-	only   string // name of a workload or a part; "" for all
+	all    bool
+	only   string // name of a part or a workload; "" for the usual parts
 	rounds int    // of each workload, before its own factor
 	out    string // file of the report; "" for the default
 }
 
-// run measures, prints the report and writes it. Everything that it makes in
-// between is gone afterwards, also when it fails or is interrupted.
+// run measures, prints the report and writes it. It removes everything else that
+// it makes, also if it fails or is interrupted.
 func run(ctx context.Context, o options) (err error) {
 	if o.quick {
 		o.rounds = min(o.rounds, 3)
@@ -49,9 +55,6 @@ func run(ctx context.Context, o options) (err error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return err
-	}
-	if o.out == "" && !o.quick && o.only == "" {
-		o.out = filepath.Join(root, "bench", "RESULTS.md")
 	}
 	b, err := newBench(ctx, o, root)
 	if err != nil {
@@ -62,92 +65,46 @@ func run(ctx context.Context, o options) (err error) {
 			err = e
 		}
 	}()
-	if measure := b.part(o.only); measure != nil {
-		return b.onlyPart(measure)
-	}
-	rep, err := b.all()
+	chosen, err := b.chosen()
 	if err != nil {
 		return err
 	}
-	text := rep.markdown()
-	if err := o.write(text); err != nil {
-		return err
+	failures := 0
+	for _, p := range chosen {
+		began := time.Now()
+		m, err := b.measure(p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		b.say("%s took %s", p.name, time.Since(began).Round(time.Second))
+		failed, absent := m.troubles()
+		failures += failed
+		if err := b.write(m, absent); err != nil {
+			return err
+		}
 	}
-	if n := rep.failures(); n > 0 {
-		return fmt.Errorf("%d of the workloads could not be measured, see the report", n)
-	}
-	return nil
-}
-
-// write prints a report and writes it to its file, if it has one.
-func (o options) write(text string) error {
-	fmt.Print(text)
-	if o.out == "" {
-		return nil
-	}
-	if err := os.WriteFile(o.out, []byte(text), 0o644); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
+	if failures > 0 {
+		return fmt.Errorf("%d of the measurements failed, see the report", failures)
 	}
 	return nil
 }
 
-// measured is a part of the report.
-type measured interface {
-	heading() string
-	markdown() string
-	troubles() (failed int, absent bool)
-}
-
-// part is how a part of the report is measured by itself; nil for a name that
-// is none.
-func (b *bench) part(name string) func() (measured, error) {
-	of := func(f func() (*section, error)) func() (measured, error) {
-		return func() (measured, error) { return f() }
-	}
-	switch name {
-	case egressPart:
-		return func() (measured, error) { return b.connections() }
-	case recordPart:
-		return of(b.recording)
-	case logPart:
-		return of(b.logging)
-	case detectionPart:
-		return of(b.detection)
-	case provePart:
-		return of(b.proving)
-	case agentsPart:
-		return of(b.agents)
-	case reviewPart:
-		return of(b.reviewing)
-	case reviewDiffPart:
-		return of(b.reviewDiff)
-	case gatePart:
-		return of(b.gates)
-	}
-	return nil
-}
-
-// onlyPart measures a part and puts it into the report of the module, where no
-// other file is asked for.
-func (b *bench) onlyPart(measure func() (measured, error)) error {
-	m, err := measure()
-	if err != nil {
-		return err
-	}
+// write prints a part and puts it into the report, if there is one. A part that
+// could not be measured does not replace an earlier one.
+func (b *bench) write(m measured, absent bool) error {
 	text := m.markdown()
-	if err := b.options.write(text); err != nil {
-		return err
+	fmt.Print(text)
+	at := b.options.out
+	if at == "" {
+		if b.options.quick || absent || b.workloadAlone() {
+			return nil
+		}
+		at = filepath.Join(b.root, "bench", "RESULTS.md")
 	}
-	failed, absent := m.troubles()
-	if failed > 0 {
-		return fmt.Errorf("%d of the measurements failed, see the report", failed)
-	}
-	if b.options.out != "" || b.options.quick || absent {
-		return nil
-	}
-	at := filepath.Join(b.root, "bench", "RESULTS.md")
 	report, err := os.ReadFile(at)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		report = []byte(reportTitle)
+	} else if err != nil {
 		return fmt.Errorf("reading the report that this is a part of: %w", err)
 	}
 	if err := os.WriteFile(at, []byte(withPart(string(report), m.heading(), text)), 0o644); err != nil {

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// once runs a command in a contestant's way, copies of it at the same time, and
-// returns what they printed and what they took. A status other than 0 is an
-// error.
+// once runs copies of a command at the same time in a contestant's way, and
+// returns their output and their cost. A status other than 0 is an error.
 func (b *bench) once(c contestant, dir string, command []string, copies int) (string, sample, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, longest)
 	defer cancel()
@@ -39,8 +38,8 @@ func (b *bench) once(c contestant, dir string, command []string, copies int) (st
 		return "", sample{}, errors.Join(err, in.discard())
 	}
 	for _, cmd := range cmds {
-		// A file, not /dev/null: grep looks whether it prints to that, and then
-		// stops at the first line found.
+		// A file, not /dev/null: grep detects /dev/null, and then stops at the
+		// first match.
 		cmd.Stdout, cmd.Stderr = out, said
 		if in != nil {
 			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(in.dir.Fd())
@@ -62,7 +61,7 @@ func (b *bench) once(c contestant, dir string, command []string, copies int) (st
 	return string(text), s, errors.Join(err, e)
 }
 
-// discard removes a group that nothing was started in.
+// discard removes a group in which nothing was started.
 func (g *group) discard() error {
 	if g == nil {
 		return nil
@@ -70,20 +69,20 @@ func (g *group) discard() error {
 	return g.remove()
 }
 
-// finish waits for the end of all in the group and says what they used.
+// finish waits until the group is empty and returns its processor time.
 func (g *group) finish() (time.Duration, error) {
 	err := g.drain()
 	used, e := g.used()
 	return used, errors.Join(err, e, g.remove())
 }
 
-// commands prepares copies of a command, so that nothing but starting them is
-// left to do. The files they inherit each have an offset of their own.
+// commands prepares copies of a command, so that they only need to be started.
+// Each inherited file has its own offset.
 func (b *bench) commands(ctx context.Context, c contestant, dir string, command []string, copies int) (_ []*exec.Cmd, closeAll func(), err error) {
 	var open []*os.File
 	closeAll = func() {
 		for _, f := range open {
-			f.Close() // read only: nothing is lost
+			f.Close() // read-only: nothing is lost
 		}
 	}
 	program, args := c.program, append(append([]string{}, c.before...), command...)
@@ -139,12 +138,12 @@ func timed(cmds []*exec.Cmd) (sample, error) {
 }
 
 // rounds runs a workload in every contestant's way in turn, once to warm up and
-// to check that all do the same, then as often as asked for.
-func (b *bench) rounds(w workload, all []contestant, n int) (map[string][]sample, error) {
+// to check that all do the same, then as often as the workload requires.
+func (b *bench) rounds(w workload, all []contestant) (map[string][]sample, error) {
 	samples := map[string][]sample{}
 	printed := -1 // bytes, of the first run
 	dir := b.workspace(w.dir)
-	for i := range n + 1 {
+	for i := range w.rounds + 1 {
 		for _, c := range all {
 			if w.reset != nil {
 				if err := w.reset(dir); err != nil {

@@ -1,13 +1,14 @@
 package main
 
-// memory is what the processes around an idle command occupy, in KiB, one value
-// a run.
+// memory is the memory of the processes around an idle command, in KiB, one value
+// per run.
 type memory struct {
 	contestant string
 	what       string    // the workspace, for the report
-	supervisor []float64 // peak resident set of the process that was started (VmHWM)
+	rest       []float64 // resident set of the started process, while the command sleeps
+	peak       []float64 // its largest (VmHWM)
 	pss        []float64 // of all between it and the command, shared pages divided by their users
-	private    []float64 // of the same, pages that nobody shares
-	processes  int       // how many these are
-	unreadable error     // why there is no pss; nil when there is
+	private    []float64 // private pages of the same processes
+	processes  int       // number of these processes
+	unreadable error     // why there is no pss; nil if there is
 }

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// idle runs `sleep` some times in a contestant's way and looks at the tree from
-// outside. For bubblewrap the first process is the one that stays outside too,
-// so it is counted with those around the command as well: Holdfast's
-// counterpart of it is its janitor.
+// idle runs `sleep` n times in a contestant's way and inspects the process tree
+// from outside. For bubblewrap the first process also stays outside, so it is
+// counted with those around the command: its counterpart in Holdfast is the
+// janitor.
 //
 // The peak is not taken from wait4: a child begins with its parent's pages, and
 // the kernel keeps that as the child's peak across exec.
@@ -54,6 +54,9 @@ func (b *bench) idleOnce(c contestant, dir string, m *memory) error {
 			if !seen.IsZero() && time.Since(seen) > 100*time.Millisecond {
 				looked = true
 				m.look(tree, c.name == bwrap)
+				if kb, err := procField(cmd.Process.Pid, "status", "VmRSS:"); err == nil {
+					m.rest = append(m.rest, kb)
+				}
 			}
 		}
 		select {
@@ -61,15 +64,15 @@ func (b *bench) idleOnce(c contestant, dir string, m *memory) error {
 			if err == nil && !looked {
 				err = fmt.Errorf("the command was not seen among the descendants of %s", filepath.Base(cmd.Path))
 			}
-			m.supervisor = append(m.supervisor, peak)
+			m.peak = append(m.peak, peak)
 			return err
 		case <-time.After(time.Millisecond):
 		}
 	}
 }
 
-// look adds up what the processes of a tree occupy, but the last, which is the
-// command.
+// look adds up the memory of the processes of a tree, without the last one, which
+// is the command.
 func (m *memory) look(tree []int, withFirst bool) {
 	around := tree[:len(tree)-1]
 	if !withFirst {
@@ -91,8 +94,8 @@ func (m *memory) look(tree []int, withFirst bool) {
 	m.pss, m.private = append(m.pss, pss), append(m.private, private)
 }
 
-// chain lists a process and its descendants, in the order of their parents.
-// Each is expected to have one child at most; of more the first counts.
+// chain lists a process and its descendants, parents first. Each should have at
+// most one child; of several the first counts.
 func chain(pid int) []int {
 	parents := map[int]int{}
 	all, err := os.ReadDir("/proc")

@@ -2,13 +2,14 @@ package main
 
 // The names of what is compared.
 const (
-	bare     = "bare"
-	bwrap    = "bwrap"
-	holdfast = "holdfast"
+	bare       = "bare"
+	bwrap      = "bwrap"
+	holdfast   = "holdfast"
+	unrecorded = "no record" // holdfast without the record
 )
 
-// start is the workload whose cost is the price of every other one's start.
+// start is the workload whose cost is included in every other one.
 const start = "start of true"
 
-// atOnce is held against bubblewrap, as start is: it is made of starts alone.
+// atOnce consists only of starts.
 const atOnce = "50 at once"

@@ -25,11 +25,11 @@ func (b *bench) npmPackages() int {
 	return 50
 }
 
-// npmFiles is how many files a package has besides its package.json.
+// npmFiles is the number of files in a package besides its package.json.
 const npmFiles = 40
 
-// makeNPM writes a project with a lock file and fills npm's cache from a
-// registry of our own, which serves on loopback and is gone afterwards.
+// makeNPM writes a project with a lock file and fills npm's cache from our own
+// registry on loopback, which is stopped afterwards.
 func (b *bench) makeNPM(dir string) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -74,7 +74,7 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// registry answers what npm asks to install its packages.
+// registry serves what npm needs to install its packages.
 type registry struct {
 	documents map[string][]byte // by path
 }
@@ -117,10 +117,10 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	if !strings.HasSuffix(q.URL.Path, ".tgz") {
 		w.Header().Set("Content-Type", "application/json")
 	}
-	_, _ = w.Write(text) // npm notices by the digest
+	_, _ = w.Write(text) // npm would notice by the digest
 }
 
-// npmArchive is a package as npm packs it.
+// npmArchive is a package in npm's archive format.
 func npmArchive(name string, i int) ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -136,6 +136,6 @@ func npmArchive(name string, i int) ([]byte, error) {
 	for f := range npmFiles {
 		err = errors.Join(err, add(fmt.Sprintf("lib/f%d.js", f), append([]byte("// "), treeText(i*npmFiles+f)...)))
 	}
-	err = errors.Join(err, t.Close(), z.Close()) // before the bytes are taken
+	err = errors.Join(err, t.Close(), z.Close()) // before the bytes are read
 	return b.Bytes(), err
 }

@@ -21,7 +21,7 @@ import (
 
 // client is the inner end.
 type client struct {
-	address    string // of the server as this layout shows it
+	address    string // of the server as seen in this layout
 	proxy      string // "" for none
 	plain, tls string // ports
 	open       []net.Conn
@@ -30,7 +30,7 @@ type client struct {
 // reachTime is how long a layout may take until the server is reached.
 const reachTime = 20 * time.Second
 
-// peerClient does what it is told on its standard input until that ends.
+// peerClient executes orders from standard input until it ends.
 func peerClient(args []string) error {
 	var c client
 	flags := flag.NewFlagSet("client", flag.ContinueOnError)
@@ -96,7 +96,7 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// reach waits until the layout stands, and takes down the server's address.
+// reach waits until the layout works, and sets the server's address.
 func (c *client) reach() error {
 	end := time.Now().Add(reachTime)
 	for {
@@ -134,7 +134,7 @@ func (c *client) echo(address string) error {
 	return ask(conn)
 }
 
-// gateway is where the default route leads, out of the kernel's table.
+// gateway is the gateway of the default route, from the kernel's table.
 func gateway() (string, error) {
 	text, err := os.ReadFile("/proc/net/route")
 	if err != nil {
@@ -175,7 +175,7 @@ func ask(conn net.Conn) error {
 	return nil
 }
 
-// bulk downloads over the connections that are open.
+// bulk downloads over the open connections.
 func (c *client) bulk(o order) (time.Duration, error) {
 	each := o.Bytes / int64(len(c.open))
 	failed := make(chan error, len(c.open))
@@ -213,8 +213,8 @@ func drink(r io.Reader, n int64, buffer []byte) error {
 	return nil
 }
 
-// fresh makes one connection after the other, each for one small request. A
-// delay is from before the connection to the answer.
+// fresh makes one connection after another, each for one small request. A delay
+// is from before the connection to the answer.
 func (c *client) fresh(count int) ([]time.Duration, error) {
 	delays := make([]time.Duration, 0, count)
 	for range count {
@@ -255,7 +255,7 @@ func (c *client) release() (err error) {
 	return err
 }
 
-// web is a client for one connection to the port with TLS.
+// web is a client for one connection to the TLS port.
 func (c *client) web(second bool) *http.Client {
 	t := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return c.dial(c.address, c.tls) },
@@ -278,7 +278,7 @@ func (c *client) get(w *http.Client, path string) (*http.Response, error) {
 	return r, nil
 }
 
-// secure downloads over TLS, on a connection that a small request made before.
+// secure downloads over TLS, on a connection that a small request has opened.
 func (c *client) secure(o order) (time.Duration, error) {
 	w := c.web(o.H2)
 	defer w.CloseIdleConnections()
@@ -298,7 +298,7 @@ func (c *client) secure(o order) (time.Duration, error) {
 			r.Body.Close()
 			return 0, err
 		}
-		if _, err := io.Copy(io.Discard, r.Body); err != nil { // its end, so that the connection can be used again
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // to the end, so that the connection can be reused
 			return 0, fmt.Errorf("reading the end: %w", err)
 		}
 		r.Body.Close()
@@ -306,7 +306,7 @@ func (c *client) secure(o order) (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// events are the delays between the server's clock and ours, which are one.
+// events are the delays between the server's clock and ours, which are the same.
 func (c *client) events(count int) ([]time.Duration, error) {
 	w := c.web(false)
 	defer w.CloseIdleConnections()

@@ -33,10 +33,9 @@ func peer(role string, args []string) error {
 }
 
 // peerStage becomes the user and executes a program, in a mount namespace that
-// the caller made: there it puts a hosts file of our own, and a device for
-// packets that the user may open, as distributions have it. Arguments: the hosts
-// file, a directory to mount on ("" for no device), user, group, the program
-// with its arguments.
+// the caller made. There it mounts our hosts file, and a TUN device that the user
+// may open, as in distributions. Arguments: the hosts file, a directory to mount
+// on ("" for no device), user, group, the program with its arguments.
 func peerStage(args []string) error {
 	if len(args) < 5 {
 		return fmt.Errorf("a stage needs 5 arguments, not %d", len(args))
@@ -69,7 +68,7 @@ func peerStage(args []string) error {
 	return fmt.Errorf("executing %s: %w", args[4], syscall.Exec(args[4], args[4:], os.Environ()))
 }
 
-// ownTun makes the device for packets openable, in this mount namespace alone.
+// ownTun makes the TUN device accessible, only in this mount namespace.
 func ownTun(dir string) error {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_NOEXEC, "mode=755"); err != nil {
 		return fmt.Errorf("mounting a directory for a device: %w", err)
@@ -78,7 +77,7 @@ func ownTun(dir string) error {
 	if err := syscall.Mknod(device, syscall.S_IFCHR, 10<<8|200); err != nil { // Documentation/networking/tuntap
 		return fmt.Errorf("making a device: %w", err)
 	}
-	if err := os.Chmod(device, 0o666); err != nil { // the umask had a say in it
+	if err := os.Chmod(device, 0o666); err != nil { // mknod obeys the umask
 		return fmt.Errorf("opening a device to the user: %w", err)
 	}
 	if err := syscall.Mount(device, "/dev/net/tun", "", syscall.MS_BIND, ""); err != nil {

@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// peerProxy is an HTTP CONNECT proxy as one writes it without further thought:
-// the kernel moves the bytes. It says where it listens and serves until its
-// standard input ends.
+// peerProxy is a simple HTTP CONNECT proxy: the kernel moves the bytes. It prints
+// where it listens and serves until standard input ends.
 func peerProxy() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,8 +36,9 @@ func peerProxy() error {
 	return <-failed
 }
 
-// connectOn serves one client. The name is not asked for: all that is measured
-// is on loopback, and the other layouts resolve no name at each connection.
+// connectOn serves one client. It does not look up the name: everything measured
+// is on loopback, and the other layouts do not resolve a name for each
+// connection.
 func connectOn(c *net.TCPConn) {
 	defer c.Close()
 	r, err := http.ReadRequest(bufio.NewReaderSize(c, 512))
@@ -61,7 +61,7 @@ func connectOn(c *net.TCPConn) {
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
-		_, _ = io.Copy(c, up) // how a connection ends is its client's to judge
+		_, _ = io.Copy(c, up) // the client judges how a connection ends
 		_ = c.CloseWrite()
 	}()
 	_, _ = io.Copy(up, c)
@@ -69,8 +69,8 @@ func connectOn(c *net.TCPConn) {
 	<-back
 }
 
-// connectThrough asks a proxy for a connection. Its answer ends with an empty
-// line, after which the server speaks only when it was asked.
+// connectThrough requests a connection from a proxy. Its answer ends with an
+// empty line, after which the server only sends when asked.
 func connectThrough(proxy, host string) (net.Conn, error) {
 	c, err := net.Dial("tcp", proxy)
 	if err != nil {

@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// stepBytes is what both ends read and write at once.
+// stepBytes is the size of one read or write at both ends.
 const stepBytes = 128 << 10
 
-// peerServe is the outer end. It says where it listens and serves until its
+// peerServe is the outer end. It prints where it listens and serves until
 // standard input ends.
 func peerServe() error {
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,10 +66,10 @@ func peerServe() error {
 }
 
 // servePlain answers requests of nine bytes: `d` and a number for that many
-// bytes, or `e` and eight that come back.
+// bytes, or `e` and eight bytes that are echoed.
 func servePlain(c net.Conn) {
 	defer c.Close()
-	step := make([]byte, 9) // an idle connection must not count for a buffer of ours
+	step := make([]byte, 9) // an idle connection must not include a large buffer
 	for {
 		if _, err := io.ReadFull(c, step[:9]); err != nil {
 			return
@@ -112,7 +112,7 @@ func serveBytes(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveEvents streams events that hold the time at which they were sent.
+// serveEvents streams events that contain their sending time.
 func serveEvents(w http.ResponseWriter, r *http.Request) {
 	count, err := strconv.Atoi(r.FormValue("n"))
 	if err != nil {
@@ -131,7 +131,8 @@ func serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// certificates are an authority and what it signed for the server.
+// certificates are an authority and the certificate that it signed for the
+// server.
 func certificates() (authority []byte, leaf tls.Certificate, err error) {
 	sign := func(c, by *x509.Certificate, with *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey, error) {
 		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -11,19 +11,63 @@ import (
 	"time"
 )
 
-// provePart is the name of the part about the escape matrix for -only.
-const provePart = "prove"
+// The names for -only of the parts about the escape matrix. All of it takes so
+// long that it is a separate part.
+const (
+	provePart      = "prove"
+	proveWholePart = "prove-whole"
+)
 
-// proveTime bounds one run of the matrix, on a machine that has much else to do.
-const proveTime = 4 * time.Minute
+// proveTime limits one run of the matrix, on a busy machine.
+const proveTime = 30 * time.Minute
 
-// proving measures the escape matrix.
-func (b *bench) proving() (s *section, err error) {
-	s = b.newSection(provePart, "Prove", [][]string{{"git", "--version"}, {"bwrap", "--version"}})
+// provingCore measures the headline cases, also against the other targets.
+func (b *bench) provingCore() (*section, error) {
+	s := b.newSection(provePart, "Prove", [][]string{{"git", "--version"}, {"bwrap", "--version"}})
+	s.intro = []string{"`holdfast prove --core --quick`, three times, and against each other target once; wall and processor time are those of the whole tree, medians."}
+	args, others := []string{"--core", "--quick"}, []string{proveNone}
+	if b.user.uid == 0 {
+		others = nil // prove refuses to run without a sandbox as root
+	}
+	if b.options.quick {
+		args = append(args, "--class", "fs")
+	}
+	if b.bwrap != "" {
+		others = append(others, bwrap)
+	}
+	runs, err := b.proving(s, args, append(slices.Clone(others), holdfast, holdfast, holdfast))
+	if err != nil {
+		return nil, err
+	}
+	s.verdicts = []verdict{judge("prove: the headline cases (--core --quick), s", proveCoreLimit, runs.wall(holdfast), "%.1f")}
+	s.tables = []captioned{{caption: "The headline cases: " + s.only, table: runs.table(append(others, holdfast))}}
+	return s, nil
+}
+
+// provingWhole measures all of it once.
+func (b *bench) provingWhole() (*section, error) {
+	s := b.newSection(proveWholePart, "Prove, all of it", [][]string{{"git", "--version"}})
+	s.intro = []string{"`holdfast prove`, once; wall and processor time are those of the whole tree."}
+	var args []string
+	if b.options.quick {
+		args = []string{"--class", "fs", "--core"}
+	}
+	runs, err := b.proving(s, args, []string{holdfast})
+	if err != nil {
+		return nil, err
+	}
+	s.verdicts = []verdict{judge("prove: all of it, s", proveLimit, runs.wall(holdfast), "%.1f")}
+	if of := runs[holdfast]; len(of) > 0 {
+		s.tables = []captioned{{caption: "The matrix: " + s.only, text: "The rows that took longest: " + of[0].slowest(10) + ".", table: runs.table([]string{holdfast})}}
+	}
+	return s, nil
+}
+
+// proving runs the escape matrix against each target in order.
+func (b *bench) proving(s *section, args, order []string) (_ matrixRuns, err error) {
 	if b.cpu.parent == "" {
 		b.cpu.parent = newCPUMeter().parent
 	}
-	s.intro = []string{"`holdfast prove --quick`, and the same with `--core`, against each target in turn within each round; wall and processor time are those of the whole tree, medians of the rounds."}
 	prober, err := b.buildProber()
 	if err != nil {
 		return nil, err
@@ -33,35 +77,27 @@ func (b *bench) proving() (s *section, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(worlds)) }()
-	order := []string{proveNone, holdfast}
-	if b.bwrap != "" {
-		order = []string{proveNone, bwrap, holdfast}
-	}
-	common := []string{"--prober", prober, "--dir", worlds, "--quick"}
-	rounds, what := 3, []string{"--core"}
-	if b.options.quick {
-		rounds, what = 1, []string{"--core", "--class", "fs"}
-	}
-	core := b.matrices(s, rounds, order, slices.Concat(common, what))
-	whole := matrixRuns{}
-	if !b.options.quick {
-		whole = b.matrices(s, 1, order, common)
-	}
-	if b.ctx.Err() != nil {
-		return nil, errors.New("interrupted")
-	}
-	s.verdicts = proveVerdicts(whole, core)
-	s.tables = []captioned{{caption: "The headline cases", table: core.table(order)}}
-	if runs := whole[holdfast]; len(runs) > 0 {
-		s.tables = append(s.tables, captioned{caption: "The whole matrix", text: "The rows that took longest against Holdfast: " + runs[0].slowest(10) + ".", table: whole.table(order)})
+	args = append([]string{"--prober", prober, "--dir", worlds}, args...)
+	all := matrixRuns{}
+	for _, target := range order {
+		b.say("%s: %s", s.only, target)
+		r, err := b.matrix(target, args)
+		if b.ctx.Err() != nil {
+			return nil, errors.New("interrupted")
+		}
+		if err != nil {
+			s.fail("prove against %s: %v", target, err)
+			continue
+		}
+		all[target] = append(all[target], r)
 	}
 	s.load[1], s.remarks = load(), proveRemarks
-	return s, nil
+	return all, nil
 }
 
-// worlds makes a directory of the user's where homes are: below the one for
-// temporary files, which Holdfast and bubblewrap replace, what a row finds there
-// would be no file of the user.
+// worlds makes a directory of the user's in the place of homes: Holdfast and
+// bubblewrap replace the directory for temporary files, so rows would find none
+// of the user's files there.
 func (b *bench) worlds() (string, error) {
 	home := "/home"
 	if os.Geteuid() != 0 {
@@ -80,8 +116,7 @@ func (b *bench) worlds() (string, error) {
 	return dir, nil
 }
 
-// buildProber builds the program that runs inside, as the released program
-// carries it.
+// buildProber builds the program that runs inside, as in a release.
 func (b *bench) buildProber() (string, error) {
 	path := filepath.Join(b.dir, "bin", "prober")
 	build := exec.CommandContext(b.ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "./internal/prove/inside/prober")
@@ -92,28 +127,8 @@ func (b *bench) buildProber() (string, error) {
 	return path, nil
 }
 
-// matrices runs prove against each target in turn.
-func (b *bench) matrices(s *section, rounds int, order, args []string) matrixRuns {
-	all := matrixRuns{}
-	for range rounds {
-		for _, target := range order {
-			if b.ctx.Err() != nil {
-				return all
-			}
-			b.say("prove: %s", target)
-			r, err := b.matrix(target, args)
-			if err != nil {
-				s.fail("prove against %s: %v", target, err)
-				continue
-			}
-			all[target] = append(all[target], r)
-		}
-	}
-	return all
-}
-
-// matrix runs prove once. Status 1 says that something escaped, which is for the
-// report to tell.
+// matrix runs prove once. Status 1 means that something escaped; the report shows
+// that.
 func (b *bench) matrix(target string, args []string) (r matrixRun, err error) {
 	ctx, cancel := context.WithTimeout(b.ctx, proveTime)
 	defer cancel()

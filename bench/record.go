@@ -5,36 +5,34 @@ import (
 	"math"
 )
 
-// The names of the ways in which the cost of the record is measured.
+// The names of the additional ways in which the cost of the record is measured.
 const (
-	unrecorded = "no record"
-	standard   = "standard"
-	full       = "full"
-	fuseless   = "standard without /dev/fuse"
-	traced     = "strace"
+	standard = "standard"
+	full     = "full"
+	fuseless = "standard without /dev/fuse"
+	traced   = "strace"
 )
 
-// recordGoal is what the record may cost, as a multiple of the same run
-// without; 0 for no goal.
+// recordGoal is the limit of the record's cost, as a multiple of the same run
+// without it; 0 for no goal.
 type recordGoal struct{ standard, full, fuseless float64 }
 
-// cost is what one workload took in every way, in ms of processor time. Round i
-// of one way belongs to round i of the others; what strace took part in is a
-// prefix.
+// cost is the cost of one workload in every way, in ms of processor time. Round i
+// of one way belongs to round i of the others; strace has fewer rounds.
 type cost struct {
 	name, what string
 	goal       recordGoal
-	whole      map[string][]float64 // with the start
+	whole      map[string][]float64 // including the start
 	start      map[string][]float64 // of `true` in the same directory
-	wall       map[string][]float64 // the same by the clock
+	wall       map[string][]float64 // the same as wall time
 }
 
 func newCost(name string) *cost {
 	return &cost{name: name, whole: map[string][]float64{}, start: map[string][]float64{}, wall: map[string][]float64{}}
 }
 
-// running is what a workload took without the start of its way: the median of
-// the starts is taken off, for single ones are as noisy as they are short.
+// running is the cost of a workload without the start of its way. The median of
+// the starts is subtracted, because single ones vary much.
 func (c *cost) running(way string) []float64 {
 	launch := spreadOf(c.start[way]).median
 	var out []float64
@@ -44,18 +42,9 @@ func (c *cost) running(way string) []float64 {
 	return out
 }
 
-// times is how often more one way takes than another, without the starts.
+// times is the ratio of one way's cost to another's, without the starts.
 func (c *cost) times(way, other string) spread {
-	return spreadOf(ratios(c.running(way), c.running(other)))
-}
-
-// ratioOfMedians is the goal's figure: the median of one way by that of another.
-func (c *cost) ratioOfMedians(way, other string) float64 {
-	a, b := c.running(way), c.running(other)
-	if len(a) == 0 || len(b) == 0 {
-		return math.NaN()
-	}
-	return spreadOf(a).median / spreadOf(b).median
+	return ratioOf(c.running(way), c.running(other))
 }
 
 // verdicts judges one workload.
@@ -66,7 +55,7 @@ func (c *cost) verdicts() []verdict {
 		limit float64
 	}{{standard, c.goal.standard}, {full, c.goal.full}, {fuseless, c.goal.fuseless}} {
 		if g.limit > 0 {
-			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.ratioOfMedians(g.way, unrecorded), "%.2f"))
+			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.times(g.way, unrecorded).median, "%.2f"))
 		}
 	}
 	return all
@@ -78,9 +67,8 @@ func recordTable(all []*cost) table {
 	for _, c := range all {
 		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
 		ratio := func(way, other string) string {
-			if v := c.ratioOfMedians(way, other); !math.IsNaN(v) {
-				s := c.times(way, other)
-				return fmt.Sprintf("%.2f (%.2f–%.2f)", v, s.p10, s.p90)
+			if s := c.times(way, other); !math.IsNaN(s.median) {
+				return fmt.Sprintf("%.2f (%.2f–%.2f)", s.median, s.p10, s.p90)
 			}
 			return "–"
 		}
@@ -90,20 +78,8 @@ func recordTable(all []*cost) table {
 	return t
 }
 
-// startVerdict judges what the record adds to the start and the end of a run: the
-// median of all starts of `true`.
-func startVerdict(all []*cost) verdict {
-	wall := map[string][]float64{}
-	for _, c := range all {
-		for _, way := range []string{unrecorded, standard} {
-			wall[way] = append(wall[way], c.wall[way]...)
-		}
-	}
-	return judge("record standard, start of true: ms of wall time, more than no record", 1, spreadOf(wall[standard]).median-spreadOf(wall[unrecorded]).median, "%.1f")
-}
-
 // startTable shows what the record costs at the start and the end of a run, in
-// processor time and by the clock.
+// processor time and wall time.
 func startTable(all []*cost) table {
 	t := table{header: []string{"`true` beside", "no record ms", "standard ms", "full ms", "no record, wall ms", "standard, wall ms", "standard without /dev/fuse, wall ms"}}
 	for _, c := range all {

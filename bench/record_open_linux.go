@@ -16,9 +16,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// peerOpens opens and closes a file many times and says how many nanoseconds
-// each took, the best of some lots: as `bench peer opens COUNT PATH read|write`.
-// It is the loop that the goal against strace means.
+// peerOpens opens and closes a file many times and prints the nanoseconds of
+// each, the best of several lots: `bench peer opens COUNT PATH read|write`. It is
+// the loop of the goal against strace.
 func peerOpens(args []string) error {
 	if len(args) != 3 {
 		return fmt.Errorf("opens needs 3 arguments, not %d", len(args))
@@ -121,10 +121,9 @@ func (b *bench) opensTable(s *section, found map[string]map[string][]float64) {
 	}
 }
 
-// peerFuse becomes the user and executes a program, in a mount namespace that
-// the caller made, with a device for FUSE that the user may open, as
-// distributions have it, or may not. Arguments: the device, user, group, the
-// program with its arguments.
+// peerFuse becomes the user and executes a program, in a mount namespace that the
+// caller made, with a FUSE device that the user may open, as in distributions, or
+// may not. Arguments: the device, user, group, the program with its arguments.
 func peerFuse(args []string) error {
 	if len(args) < 4 {
 		return fmt.Errorf("this stage needs 4 arguments, not %d", len(args))
@@ -146,8 +145,8 @@ func peerFuse(args []string) error {
 	return fmt.Errorf("executing %s: %w", args[3], syscall.Exec(args[3], args[3:], os.Environ()))
 }
 
-// tripwire measures the root that sees every look-up of what is not there,
-// against a plain tmpfs.
+// tripwire measures the root that detects every lookup of a missing file, against
+// a plain tmpfs.
 func (b *bench) tripwire(s *section) {
 	b.say("record: tripwire")
 	if os.Geteuid() != 0 {
@@ -164,12 +163,12 @@ const (
 	wiredRoot = "tripwire"
 )
 
-// deviceModes are the modes of the device under each root: the user may open it, or
+// deviceModes are the modes of the device for each root: the user may open it, or
 // may not.
 var deviceModes = map[string]uint32{plainRoot: 0o600, wiredRoot: 0o666}
 
-// beforeDevice is what comes before the arguments of holdfast to start it, by
-// unshare, where the device for FUSE is as under the root of that name.
+// beforeDevice is the start of a command line that runs holdfast through unshare,
+// with the FUSE device of the root of that name.
 func (b *bench) beforeDevice(root string) ([]string, error) {
 	self := filepath.Join(b.dir, "bin", "peer")
 	text, err := os.ReadFile("/proc/self/exe")
@@ -190,8 +189,8 @@ func (b *bench) beforeDevice(root string) ([]string, error) {
 	return []string{"--mount", "--propagation", "private", self, "peer", "fuse", device, strconv.Itoa(b.user.uid), strconv.Itoa(b.user.gid), b.holdfast}, nil
 }
 
-// wiredWays start holdfast where the user may open the device for FUSE and
-// where not, which makes the root the one or the other; it makes sure of that.
+// wiredWays start holdfast with a FUSE device that the user may open, and with
+// one that the user may not, which decides which root is used; it checks that.
 func (b *bench) wiredWays(repo string) ([]contestant, error) {
 	var ways []contestant
 	for _, name := range []string{plainRoot, wiredRoot} {
@@ -238,11 +237,10 @@ func (b *bench) tripwireInto(s *section) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		ratio := c.ratioOfMedians(wiredRoot, plainRoot)
-		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
 		times := c.times(wiredRoot, plainRoot)
-		t.add(w.name, of(plainRoot), of(wiredRoot), fmt.Sprintf("%.3f", ratio), fmt.Sprintf("%.3f–%.3f", times.p10, times.p90))
-		s.verdicts = append(s.verdicts, judge("tripwire root, "+w.name+": processor time, times tmpfs", 1.05, ratio, "%.3f"))
+		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
+		t.add(w.name, of(plainRoot), of(wiredRoot), fmt.Sprintf("%.3f", times.median), fmt.Sprintf("%.3f–%.3f", times.p10, times.p90))
+		s.verdicts = append(s.verdicts, judge("tripwire root, "+w.name+": processor time, times tmpfs", 1.05, times.median, "%.3f"))
 	}
 	s.tables = append(s.tables, captioned{caption: "Tripwire root", table: t,
 		text: "The same run (standard) with a root that is a tmpfs and with one that is the tripwire; the user may not open /dev/fuse in the one and may in the other. Processor time without the start."})

@@ -16,13 +16,13 @@ import (
 	"holdfast.dev/holdfast/internal/review"
 )
 
-// reviewDiffPart is the name of the part about the diff of a review for -only.
+// reviewDiffPart is the name for -only of the part about the diff of a review.
 const reviewDiffPart = "review-diff"
 
 // reviewDiffLimit is how long the diff of 20,000 changed files may take, in s.
 const reviewDiffLimit = 2.0
 
-// compared is what peerReview says.
+// compared is the output of peerReview.
 type compared struct {
 	Changes, Hunks int
 	Collect, Diff  time.Duration
@@ -81,8 +81,8 @@ func compare(dir string) (out compared, err error) {
 	return out, err
 }
 
-// reviewTree makes source files of about 100 lines, of which the run changed
-// some lines of each, and empty files that are new.
+// reviewTree makes source files of about 100 lines, with some lines of each
+// changed by the run, and new, empty files.
 func reviewTree(dir string, changed, fresh int) error {
 	for i := range max(changed, fresh) {
 		sub := fmt.Sprintf("pkg%d/dir%d", i/2000, i/50)
@@ -115,7 +115,7 @@ func reviewTree(dir string, changed, fresh int) error {
 	return os.MkdirAll(dir+"/ws", 0o755)
 }
 
-// reviewDiff measures what it takes to show what a run changed.
+// reviewDiff measures the cost of showing what a run changed.
 func (b *bench) reviewDiff() (*section, error) {
 	s := b.newSection(reviewDiffPart, "Diff of a review", nil)
 	changed, fresh := 20_000, 1_000_000

@@ -6,10 +6,13 @@ import (
 	"time"
 )
 
+// reportTitle begins the file of the report.
+const reportTitle = "# Speed and memory\n\nWritten by `go run ./bench`; do not edit (reasons of missed goals belong into bench/notes.go).\n"
+
 // section is a part of the report that can be measured by itself.
 type section struct {
 	title    string
-	only     string // what -only calls it
+	only     string // its name for -only
 	date     time.Time
 	user     string
 	load     [2]string // before and after
@@ -17,11 +20,11 @@ type section struct {
 	machine  string
 	quick    bool
 	intro    []string
-	absent   string // why nothing was measured; "" for measured
+	absent   string // why nothing was measured; "" if it was
 	verdicts []verdict
 	tables   []captioned
 	remarks  []string
-	failed   []string // what should have been measured, and was not
+	failed   []string // what should have been measured, but failed
 }
 
 // captioned is a table with its heading.
@@ -59,7 +62,9 @@ func (s *section) markdown() string {
 		if t.text != "" {
 			b.WriteString(t.text + "\n\n")
 		}
-		b.WriteString(t.table.String())
+		if len(t.table.header) > 0 {
+			b.WriteString(t.table.String())
+		}
 	}
 	if len(s.remarks) > 0 {
 		b.WriteString("\n## Remarks: " + s.only + "\n\n")
@@ -70,23 +75,14 @@ func (s *section) markdown() string {
 	return b.String()
 }
 
-// goals is the table of goals, the reasons of those missed, and what failed.
+// goals is the table of goals, with the reasons for the missed ones, and what
+// failed.
 func (s *section) goals() string {
-	t := table{header: []string{"goal", "limit", "found", ""}}
-	reasons := ""
-	for _, v := range s.verdicts {
-		t.add(v.goal, v.limit, v.found, v.status)
-		if v.status == missed {
-			reasons += "- **" + v.goal + "**: " + noteOf(v.goal) + "\n"
-		}
-	}
+	var failed []string
 	for _, f := range s.failed {
-		reasons += "- FAILED: " + f + "\n"
+		failed = append(failed, "FAILED: "+f)
 	}
-	if reasons != "" {
-		reasons = "\n" + reasons
-	}
-	return t.String() + reasons
+	return goalTable(s.verdicts, failed)
 }
 
 // withPart replaces the part of a report that begins with heading, or adds it.

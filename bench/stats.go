@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// sample is what one run took.
+// sample is the cost of one run.
 type sample struct {
 	wall   time.Duration // from the start of the first process to the end of the last one waited for
 	cpu    time.Duration // user and system, of the whole tree
-	rusage time.Duration // the part of it that wait4 reports
+	rusage time.Duration // the part that wait4 reports
 }
 
-// spread is the middle of some values, and how far they lie around it. All NaN
-// for no values.
+// spread is the median of some values with their range. All are NaN if there are
+// no values.
 type spread struct {
 	p10, median, p90 float64
 }
@@ -35,9 +35,9 @@ func quantile(sorted []float64, q float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
 }
 
-// ratios divides round by round: what disturbs the machine for longer than a
-// round disturbs both, and falls out. A round whose divisor is 0 is left out,
-// and so are rounds that only one has.
+// ratios divides round by round: a disturbance that lasts longer than a round
+// affects both and cancels out. Rounds whose divisor is 0, and rounds that only
+// one side has, are left out.
 func ratios(a, b []float64) []float64 {
 	var out []float64
 	for i := range min(len(a), len(b)) {
@@ -46,6 +46,14 @@ func ratios(a, b []float64) []float64 {
 		}
 	}
 	return out
+}
+
+// ratioOf is the ratio of the medians, with the 10th and 90th percentile of the
+// ratios of one round each.
+func ratioOf(a, b []float64) spread {
+	s := spreadOf(ratios(a, b))
+	s.median = spreadOf(a).median / spreadOf(b).median
+	return s
 }
 
 // walls and cpus are in milliseconds.

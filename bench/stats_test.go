@@ -69,14 +69,14 @@ func ms(all ...int) []sample {
 }
 
 func TestOutcome(t *testing.T) {
-	o := outcome{samples: map[string][]sample{bare: ms(100, 200, 100), holdfast: ms(110, 220, 110)}}
-	if got := o.cpu(bare).median; math.Abs(got-1.1) > 1e-9 {
-		t.Errorf("processor time is %v times bare, want 1.1", got)
+	o := outcome{samples: map[string][]sample{bare: ms(100, 200, 100), holdfast: ms(110, 110, 220)}}
+	got := o.cpu(holdfast, bare)
+	for _, d := range []float64{got.median - 1.1, got.p10 - 0.66, got.p90 - 1.98} {
+		if math.Abs(d) > 1e-9 {
+			t.Fatalf("got %v, want the ratio of the medians 1.1 and percentiles of single rounds 0.66 and 1.98", got)
+		}
 	}
-	if got := o.cpuRunning(10).median; math.Abs(got-1) > 1e-9 {
-		t.Errorf("without a launch of 10 ms it is %v times bare, want 1", got)
-	}
-	if got := o.wall(bwrap).median; !math.IsNaN(got) {
+	if got := o.wall(holdfast, bwrap).median; !math.IsNaN(got) {
 		t.Errorf("against one that is missing it is %v, want NaN", got)
 	}
 }

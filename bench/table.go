@@ -18,7 +18,7 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 func (t *table) String() string {
 	width := make([]int, len(t.header))
 	for i := range width {
-		width[i] = 3 // dashes that every renderer takes for a rule
+		width[i] = 3 // the minimum of dashes for all renderers
 	}
 	for _, row := range append([][]string{t.header}, t.rows...) {
 		for i, c := range row {
@@ -44,12 +44,12 @@ func (t *table) String() string {
 	return b.String()
 }
 
-// cell keeps a text from ending its cell.
+// cell keeps a text within its cell.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
 }
 
-// number prints milliseconds, with more digits where there are few.
+// number formats milliseconds, with more digits for small ones.
 func number(v float64) string {
 	switch {
 	case math.IsNaN(v):
@@ -62,7 +62,7 @@ func number(v float64) string {
 	return fmt.Sprintf("%.0f", v)
 }
 
-// String prints a ratio and its range.
+// String formats a ratio and its range.
 func (s spread) String() string {
 	if math.IsNaN(s.median) {
 		return "–"
@@ -74,7 +74,7 @@ func (s spread) String() string {
 	return fmt.Sprintf("%.*f (%.*f–%.*f)", digits, s.median, digits, s.p10, digits, s.p90)
 }
 
-// kib prints the median of sizes.
+// kib formats the median of sizes.
 func kib(values []float64) string {
 	v := spreadOf(values).median
 	if math.IsNaN(v) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// needle stands in one of a thousand files.
+// needle is in one of a thousand files.
 const needle = "haystack_needle"
 
 // treeFile is the path of file i of a tree of source files, 50 to a directory.
@@ -19,7 +19,7 @@ func treeFile(i int) string {
 	return fmt.Sprintf("m%02d/p%02d/f%05d.txt", i/50/20, i/50%20, i)
 }
 
-// treeText is some 600 to 1800 bytes of words, the same for one i always.
+// treeText is about 600 to 1800 bytes of words, always the same for one i.
 func treeText(i int) []byte {
 	r := rand.New(rand.NewPCG(1, uint64(i)))
 	words := []string{"open", "read", "close", "file", "policy", "value", "return", "error", "path", "range", "struct", "list"}
@@ -37,8 +37,28 @@ func treeText(i int) []byte {
 	return b.Bytes()
 }
 
-// makeRepository commits a tree of files and leaves an index in which git
-// trusts every file's times, so that a status reads no contents.
+// filesPerDirectory is between that of Go modules (4) and npm packages.
+const filesPerDirectory = 10
+
+// makeFiles writes files of one line each into directories three levels deep.
+func (b *bench) makeFiles(dir string, files int) error {
+	for i := range files {
+		d := i / filesPerDirectory
+		p := filepath.Join(dir, "src", fmt.Sprintf("m%03d/p%03d/f%07d.txt", d/100, d%100, i))
+		if i%filesPerDirectory == 0 {
+			if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+				return fmt.Errorf("making a tree: %w", err)
+			}
+		}
+		if err := os.WriteFile(p, []byte("line\n"), 0o644); err != nil {
+			return fmt.Errorf("making a tree: %w", err)
+		}
+	}
+	return b.user.own(dir)
+}
+
+// makeRepository commits a tree of files and leaves an index in which git trusts
+// the times of all files, so that a status does not read their contents.
 func (b *bench) makeRepository(dir string, files int) error {
 	for i := range files {
 		p := filepath.Join(dir, "src", treeFile(i))
@@ -67,7 +87,7 @@ func (b *bench) makeRepository(dir string, files int) error {
 			return err
 		}
 	}
-	time.Sleep(1100 * time.Millisecond) // an index as young as its files would make git read them again
+	time.Sleep(1100 * time.Millisecond) // git reads files again that are as new as its index
 	if err := os.Chtimes(filepath.Join(dir, ".git", "index"), time.Time{}, time.Now()); err != nil {
 		return fmt.Errorf("ageing the index: %w", err)
 	}
@@ -75,7 +95,7 @@ func (b *bench) makeRepository(dir string, files int) error {
 	return err
 }
 
-// makeArchive writes in.tar, whose files lie below out.
+// makeArchive writes in.tar, whose files are below out.
 func (b *bench) makeArchive(dir string, files int) error {
 	f, err := os.Create(filepath.Join(dir, "in.tar"))
 	if err != nil {
@@ -98,8 +118,8 @@ func (b *bench) makeArchive(dir string, files int) error {
 	return nil
 }
 
-// makeModule writes a Go module that needs nothing but the standard library,
-// and builds it once, which fills the cache.
+// makeModule writes a Go module that needs only the standard library, and builds
+// it once, which fills the cache.
 func (b *bench) makeModule(dir string) error {
 	const packages = 40
 	main := "package main\n\nimport (\n\t\"fmt\"\n"

@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// account is whom everything measured runs as.
+// account is the user that runs everything measured.
 type account struct {
 	name     string
 	uid, gid int
 }
 
-// ordinaryUser is the user who started this or, where that is root, nobody: as
-// root Holdfast and bubblewrap take other ways than for the people they serve.
+// ordinaryUser is the user who started this or, if that is root, the user nobody:
+// as root, Holdfast and bubblewrap work differently than for their usual users.
 func ordinaryUser() (account, error) {
 	if os.Geteuid() != 0 {
 		u, err := user.Current()
@@ -41,7 +41,7 @@ func ordinaryUser() (account, error) {
 	return account{name: u.Username, uid: uid, gid: gid}, nil
 }
 
-// attr makes a child of ours run as the account.
+// attr makes a child process run as the account.
 func (a account) attr() *syscall.SysProcAttr {
 	if os.Geteuid() != 0 {
 		return &syscall.SysProcAttr{}

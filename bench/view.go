@@ -17,8 +17,8 @@ type mount struct {
 	fstype   string
 }
 
-// parseMounts reads mountinfo and leaves out what it does not understand. Of
-// several mounts at one point the last one counts, for it covers the others.
+// parseMounts reads mountinfo and skips lines that it does not understand. Of
+// several mounts at one point the last one counts, because it covers the others.
 func parseMounts(table string) []mount {
 	var all []mount
 	for line := range strings.Lines(table) {
@@ -35,27 +35,62 @@ func parseMounts(table string) []mount {
 	return all
 }
 
-// unescape undoes what the kernel does to the bytes that would break a line
-// into other fields.
+// unescape decodes the kernel's escapes for bytes that would otherwise split a
+// line into other fields.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// view is what a command sees of files under Holdfast, in one workspace.
+// view is what a command sees of the file system under Holdfast, in one
+// workspace.
 type view struct {
 	mounts  []mount
 	links   map[string]string // symbolic links of the private root, path to target
-	texts   []string          // files of the private root that were made for it
+	texts   []text            // files that were made for the private root
 	setting []string          // NAME=VALUE
-	hidden  int               // mounts in /proc that bubblewrap is spared
+	hidden  int               // mounts in /proc that bubblewrap does not get
 }
 
-// bwrapArgs are bubblewrap's arguments for the same view. device says which
-// device holds a path outside ("" when there is none): a mount of that device
-// shows what is outside, any other is private. fd is the first descriptor that
-// is free for the texts, which it reads in order.
+// text is a file of the private root.
+type text struct {
+	path string
+	size int
+}
+
+// private reports whether a mount shows nothing of the outside. For temporary
+// files, which are discarded, it may show what a command needs.
+func (m mount) private(device func(string) string) bool {
+	if m.fstype == "overlay" {
+		return m.point == "/tmp" || m.point == "/var/tmp"
+	}
+	return (m.fstype == "tmpfs" || strings.HasPrefix(m.fstype, "fuse")) && device(m.point) != m.device
+}
+
+// parseRoot reads find's list of links and files of the private root, one per
+// line: type, path, size and target. Files below another mount of the same
+// device, such as the decoys of the home, are not part of it.
+func (v *view) parseRoot(list string) {
+	for line := range strings.Lines(list) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(f) != 4 || slices.ContainsFunc(v.mounts, func(m mount) bool { return m.point == f[1] || m.point != "/" && under(f[1], m.point) }) {
+			continue
+		}
+		size, err := strconv.Atoi(f[2])
+		switch {
+		case f[0] == "l":
+			v.links[f[1]] = f[3]
+		case err == nil:
+			v.texts = append(v.texts, text{f[1], size})
+		}
+	}
+}
+
+// bwrapArgs are bubblewrap's arguments for the same view. device returns the
+// device of a path outside ("" if there is none): a mount of that device shows
+// the outside, any other is private. fd is the first free descriptor for the
+// texts, which bubblewrap reads in order.
 //
-// Where the two cannot be equal, bubblewrap has the easier part: it binds a
-// cache that Holdfast lays under an overlay, and it is spared the masks in
-// /proc beyond those that it makes by itself.
+// Where the two cannot be equal, bubblewrap has less to do: it binds a cache that
+// Holdfast mounts through an overlay, and it has no masks in /proc beyond its
+// own.
 func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) []string {
 	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--hostname", "holdfast"}
 	mounts := slices.Clone(v.mounts)
@@ -72,10 +107,10 @@ func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) [
 			continue
 		case under(m.point, "/dev"):
 			continue // --dev makes the same ones
+		case m.private(device):
+			args = append(args, "--tmpfs", m.point)
 		case m.fstype == "overlay":
 			args = append(args, "--bind", m.point, m.point)
-		case m.fstype == "tmpfs" && device(m.point) != m.device:
-			args = append(args, "--tmpfs", m.point)
 		case m.readonly:
 			args = append(args, "--ro-bind", m.point, m.point)
 		default:
@@ -89,7 +124,7 @@ func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) [
 		}
 	}
 	for i, t := range v.texts {
-		args = append(args, "--file", strconv.Itoa(fd+i), t)
+		args = append(args, "--file", strconv.Itoa(fd+i), t.path)
 	}
 	args = append(args, "--chdir", workspace, "--clearenv")
 	for _, s := range v.setting {
@@ -99,7 +134,7 @@ func (v *view) bwrapArgs(workspace string, fd int, device func(string) string) [
 	return args
 }
 
-// under says whether p lies below dir, which is not below itself.
+// under reports whether p is below dir; dir is not below itself.
 func under(p, dir string) bool {
 	return strings.HasPrefix(path.Clean(p), dir+"/")
 }

@@ -15,13 +15,15 @@ const mountTable = `1 0 0:41 / / ro,nosuid - tmpfs none rw
 7 6 254:0 /srv/a\040b /tmp/a\040b rw,nosuid shared:1 - ext4 /dev/vda rw
 8 1 0:50 / /home/u/.npm rw - overlay none rw
 9 1 0:60 /x /data ro - tmpfs tmpfs rw
+10 1 0:70 /run /run rw - fuse holdfast rw
+11 1 0:71 / /var/tmp rw - overlay none rw
 a line of another kind
 `
 
 func TestParseMounts(t *testing.T) {
-	all := parseMounts(mountTable + "10 1 254:0 /other /usr rw - ext4 /dev/vda rw\n")
-	if len(all) != 9 {
-		t.Fatalf("found %d mounts, want 9: %v", len(all), all)
+	all := parseMounts(mountTable + "12 1 254:0 /other /usr rw - ext4 /dev/vda rw\n")
+	if len(all) != 11 {
+		t.Fatalf("found %d mounts, want 11: %v", len(all), all)
 	}
 	if want := (mount{device: "254:0", point: "/tmp/a b", fstype: "ext4"}); !slices.Contains(all, want) {
 		t.Errorf("a name with a space is lost: %v", all)
@@ -35,7 +37,7 @@ func TestBwrapArgs(t *testing.T) {
 	v := view{
 		mounts:  parseMounts(mountTable),
 		links:   map[string]string{"/bin": "usr/bin", "/dev/fd": "/proc/self/fd"},
-		texts:   []string{"/etc/hosts", "/etc/passwd"},
+		texts:   []text{{path: "/etc/hosts"}, {path: "/etc/passwd"}},
 		setting: []string{"A=b=c"},
 	}
 	devices := map[string]string{"/tmp": "254:0", "/data": "0:60"}
@@ -43,6 +45,8 @@ func TestBwrapArgs(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
 		{"a read-only mount is bound read-only", "--ro-bind /usr /usr "},
 		{"a temporary file system of the inside is a new one", "--tmpfs /tmp "},
+		{"so is one that Holdfast serves", "--tmpfs /run "},
+		{"and one for discarded temporary files", "--tmpfs /var/tmp "},
 		{"one of the outside is bound", "--ro-bind /data /data "},
 		{"a writable mount is bound, below what was mounted before", "--tmpfs /tmp --bind /tmp/a b /tmp/a b "},
 		{"an overlay is bound", "--bind /home/u/.npm /home/u/.npm "},
@@ -58,5 +62,16 @@ func TestBwrapArgs(t *testing.T) {
 		if strings.Contains(got, not+" ") {
 			t.Errorf("bubblewrap makes %s by itself, but is told to: %s", not, got)
 		}
+	}
+}
+
+func TestParseRoot(t *testing.T) {
+	v := view{mounts: parseMounts(mountTable), links: map[string]string{}}
+	v.parseRoot("l\t/bin\t7\tusr/bin\nf\t/etc/hosts\t12\t\nf\t/run/decoy\t5\t\nf\t/proc\t0\t\na line of another kind\n")
+	if len(v.texts) != 1 || v.texts[0] != (text{"/etc/hosts", 12}) {
+		t.Errorf("files of the root: %v", v.texts)
+	}
+	if len(v.links) != 1 || v.links["/bin"] != "usr/bin" {
+		t.Errorf("links of the root: %v", v.links)
 	}
 }

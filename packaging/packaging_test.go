@@ -1,5 +1,6 @@
-// Package packaging holds what packages contain besides the programs (scripts, the
-// AppArmor profile) and the recipe of an image. Its tests install packages as a user does.
+// Package packaging holds what packages contain besides the programs (scripts,
+// the AppArmor profile) and the recipe of an image. Its tests install packages as
+// a user does.
 package packaging
 
 import (
@@ -17,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// releaseVar names a directory that `make release` made. Without it the test makes a
-// release for amd64, once.
+// releaseVar names a directory that `make release` made. Without it the test
+// makes a release for amd64, once.
 const releaseVar = "HOLDFAST_TEST_RELEASE"
 
 // TestRootRelease installs the packages of a release in a copy of a fresh system.
@@ -76,7 +77,7 @@ func (s system) execute(t *testing.T, script string, env ...string) string {
 	return run(t, env, "testdata/enter", s.root, file)
 }
 
-// script runs a script of testdata.
+// script runs a script from testdata.
 func (s system) script(t *testing.T, name string, env ...string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
@@ -86,7 +87,7 @@ func (s system) script(t *testing.T, name string, env ...string) string {
 	return s.execute(t, string(text), env...)
 }
 
-// passing matches what package managers and the test keep for themselves.
+// passing matches the files that package managers and the test itself change.
 var passing = regexp.MustCompile(`^/(root|home|proc|sys|dev|tmp|var/lib/dpkg|var/lib/rpm|var/log)/`)
 
 // files describes each file of the system.
@@ -144,7 +145,7 @@ func readmeCommand(t *testing.T) string {
 }
 
 func installsForDebian(t *testing.T, s system) {
-	// cat writes its error in parts, and an alert may come between.
+	// cat writes its error in parts, and an alert may come between them.
 	alerts := regexp.MustCompile(`holdfast: alert: .*\n`)
 	out := alerts.ReplaceAllString(s.script(t, "user", "README_COMMAND="+readmeCommand(t)), "")
 	for _, want := range []string{
@@ -161,7 +162,7 @@ func installsRPM(t *testing.T, s system) { s.script(t, "rpm") }
 
 func installsProfile(t *testing.T, s system) { s.script(t, "apparmor") }
 
-// contents holds the files of both packages and of the archive against each other.
+// contents compares the files of both packages and of the archive.
 func contents(t *testing.T, s system) {
 	list := func(out string) []string {
 		var names []string

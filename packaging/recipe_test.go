@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// read returns a text of the module, by its name from the root.
+// read returns a text file of the module, by its path from the root.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(testenv.ModuleRoot(t), name))
@@ -24,7 +24,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// workflow is what the tests read of packaging/github.yml.
+// workflow is the part of packaging/github.yml that the tests read.
 type workflow struct {
 	Jobs map[string]struct {
 		Env   map[string]string
@@ -44,8 +44,8 @@ func readWorkflow(t *testing.T) workflow {
 	return w
 }
 
-// TestWorkflow checks the workflow as GitHub would read it. Its actions are named by
-// commit, which nobody can move.
+// TestWorkflow checks the workflow as GitHub would read it. Its actions are
+// pinned to commits, which cannot be moved.
 func TestWorkflow(t *testing.T) {
 	lint, err := actionlint.NewLinter(io.Discard, &actionlint.LinterOptions{})
 	if err != nil {
@@ -68,7 +68,8 @@ func TestWorkflow(t *testing.T) {
 	}
 }
 
-// TestPageShowsBoth holds docs/ci.md against the recipe and the job of the workflow.
+// TestPageShowsBoth compares docs/ci.md with the recipe and the job of the
+// workflow.
 func TestPageShowsBoth(t *testing.T) {
 	page := read(t, "docs/ci.md")
 	_, job, _ := strings.Cut(read(t, "packaging/github.yml"), "\njobs:\n")
@@ -79,9 +80,9 @@ func TestPageShowsBoth(t *testing.T) {
 	}
 }
 
-// followsRecipe runs the steps of the recipe in the system, and there each command of
-// the workflow in a repository with a Makefile. The packages that the recipe downloads
-// are installed there already.
+// followsRecipe runs the steps of the recipe in the system, and then each command
+// of the workflow in a repository with a Makefile there. The packages that the
+// recipe downloads are already installed.
 func followsRecipe(t *testing.T, s system) {
 	script, steps := "", 0
 	for line := range strings.Lines(read(t, "packaging/Containerfile")) {
@@ -96,7 +97,8 @@ func followsRecipe(t *testing.T, s system) {
 	if steps != 2 {
 		t.Fatalf("the recipe has %d steps", steps)
 	}
-	// As in a container of GitHub: the job is root, and its home another user's.
+	// As in a GitHub container: the job runs as root, and another user owns its
+	// home.
 	script += `install -d -o newcomer /github/home
 mkdir /work
 cd /work
@@ -128,7 +130,7 @@ export HOME=/github/home
 	}
 }
 
-// TestProfileIsThatOfDoctor holds the profile that is installed against the one that
+// TestProfileIsThatOfDoctor compares the installed profile with the one that
 // `holdfast doctor` tells users to write.
 func TestProfileIsThatOfDoctor(t *testing.T) {
 	_, after, _ := strings.Cut(read(t, "internal/boundary/native/check.go"), "const apparmorProfile = `")

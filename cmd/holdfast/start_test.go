@@ -16,20 +16,20 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// What every start pays for what is linked, whether or not it is used.
+// The cost of linked code for every start, whether it is used or not.
 const (
 	maxInit = time.Millisecond // of all packages, on a quiet machine
 	maxSize = 25_000_000       // bytes of the stripped program
 )
 
-// The least time of each package counts: what else the machine does only adds to
+// The minimum time of each package counts: other load of the machine only adds to
 // it.
 const starts, most = 20, 120
 
-// TestProgramIsSmall builds what a release has.
+// TestProgramIsSmall builds the program as in a release.
 func TestProgramIsSmall(t *testing.T) {
 	if os.Getenv(testenv.BinaryVar) != "" && os.Geteuid() != 0 {
-		return // the pass of root looks at it: this user has no build cache
+		return // root's pass checks it: this user has no build cache
 	}
 	program := filepath.Join(t.TempDir(), "holdfast")
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", program, ".")
@@ -75,7 +75,7 @@ func total(of map[string]time.Duration) (sum time.Duration) {
 	return sum
 }
 
-// traceStart starts the program once and keeps the least time of each package
+// traceStart starts the program once and keeps the minimum time of each package
 // (GODEBUG=inittrace=1, see package runtime).
 func traceStart(t *testing.T, program string, least map[string]time.Duration) {
 	c := exec.Command(program, "version")

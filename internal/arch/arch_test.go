@@ -56,10 +56,10 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestChecks runs each check on small modules that break its rule. A module is
-// an archive whose comment says which check looks at it and, in lines that
-// begin with "want:", what the check must say, in order; no such line means
-// that it must say nothing.
+// TestChecks runs each check on small modules that break its rule. A module is an
+// archive whose comment names the check that examines it and, in lines that begin with
+// "want:", what the check must report, in order; no such line means that it must report
+// nothing.
 func TestChecks(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {
@@ -100,9 +100,9 @@ func header(comment string) (check string, want []string) {
 	return check, want
 }
 
-// build loads an archive. A line "@repeat" in it stands for 30 lines of
-// comment, which keeps archives short; "@+" is nothing and stands in the middle
-// of words that no text of this module may hold.
+// build loads an archive. A line "@repeat" in it is replaced by 30 lines of comment,
+// which keeps archives short; "@+" is removed: it splits words that no text of this
+// module may contain.
 func build(t *testing.T, a *txtar.Archive) *tree {
 	t.Helper()
 	fsys := fstest.MapFS{"go.mod": {Data: []byte("module example.com/m\n")}}

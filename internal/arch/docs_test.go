@@ -17,9 +17,9 @@ const rowFiles = "internal/prove/probe/rows/"
 
 var className = regexp.MustCompile("`([a-z]+\\.[a-z-]+)`")
 
-// promised checks that the classes of probes and those that the threat model
-// names are the same: a promise without probes is a wish, and a probe without
-// a promise breaks nothing that anybody was told.
+// promised checks that the classes of probes and those that the threat model names are
+// the same: a promise without probes is a wish, and a probe without a promise breaks
+// nothing that was promised.
 func promised(t *tree) []string {
 	named := map[string]bool{}
 	for line := range strings.Lines(string(t.texts[threatModel])) {
@@ -54,8 +54,8 @@ func promised(t *tree) []string {
 // others.
 const housePlan = "docs/decisions/house.md"
 
-// rooms checks that the page and the directories of internal say the same. What is
-// for tests alone is no room.
+// rooms checks that the page and the directories of internal agree. What is for tests
+// alone is not a room.
 func rooms(t *tree, testOnly string) []string {
 	_, list, _ := strings.Cut(string(t.texts[housePlan]), "```rooms\n")
 	list, _, _ = strings.Cut(list, "```")

@@ -77,7 +77,7 @@ func hidden(t *tree, allowed string) []string {
 	return bad
 }
 
-// skips checks that no test but those of the named package skips by itself.
+// skips checks that no test outside the named package calls Skip directly.
 func skips(t *tree, home string) []string {
 	var bad []string
 	for _, f := range t.files {

@@ -62,8 +62,8 @@ func importOrder(t *tree, table, entries string) []string {
 	return bad
 }
 
-// place finds the layer of the package of f. A program below a package, such as
-// a generator, needs no row: it stands right above that package.
+// place finds the layer of the package of f. A program below a package, such as a
+// generator, needs no row: it is right above that package.
 func place(f *file, places map[string]layer) (layer, bool) {
 	here, known := places[f.pkg()]
 	if !known && f.helper() {
@@ -87,7 +87,7 @@ func refuse(f *file, name string, places map[string]layer, here layer, only map[
 	case !testing && under(f.dir, "internal") && otherProgram(f.pkg(), name):
 		return "which is of the other program: holdfast and holdfast-prove share internal/floor alone"
 	case !under(f.dir, "internal"):
-		return "" // bench, tools and programs stand above all layers
+		return "" // bench, tools and programs are above all layers
 	case there.line > here.line:
 		return "which is of a higher layer"
 	case there.line == here.line:
@@ -121,7 +121,7 @@ func parseHomes(table string) ([]home, error) {
 	return all, nil
 }
 
-// admits reports whether the import may stand in f.
+// admits reports whether the import is allowed in f.
 func (h home) admits(f *file) bool {
 	return slices.ContainsFunc(h.places, func(place string) bool {
 		matched, err := path.Match(place, path.Base(f.path)) // file patterns hold no slash, so a package never matches by accident
@@ -129,8 +129,8 @@ func (h home) admits(f *file) bool {
 	})
 }
 
-// outsideImports checks that imports which are not of this module stand in
-// their homes. A test may import whatever has a row; cgo has no home even there.
+// outsideImports checks that imports from outside this module are in their homes. A
+// test may import whatever has a row; cgo has no home even there.
 func outsideImports(t *tree, table, layerTable string) []string {
 	all, err := parseHomes(table)
 	if err != nil {

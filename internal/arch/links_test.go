@@ -41,6 +41,7 @@ consent/gate/programs.go os.Stat                  : programs of the host, for a 
 run/sensors/outside.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
 review/changelist.go os.ReadDir os.ReadFile : the state
 run/sensors/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
+run/sensors/sockets.go os.Open                         : /proc
 supervise/control/client.go filepath.Glob      : the state
 consent/gate/process.go os.ReadFile                        : /proc, where the links are the kernel's
 run/session/view.go os.Chown os.Chtimes syscall.Chmod : directories of the state that were made a moment ago, before the run

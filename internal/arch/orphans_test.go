@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// survivors are how a function may look whether its parent lives.
+// survivors are the calls by which a function may check whether its parent lives.
 var survivors = []string{"Getppid", "SYS_GETPPID", "SYS_RECVFROM"}
 
-// orphans checks that whoever asks for a signal at the death of its parent looks
-// afterwards whether the parent still lives: one that died before sends none.
-// SysProcAttr.Pdeathsig does so by itself (syscall, forkAndExecInChild1).
+// orphans checks that a function that asks for a signal at the death of its parent
+// checks afterwards whether the parent is still alive: one that died before sends none.
+// SysProcAttr.Pdeathsig does that itself (syscall, forkAndExecInChild1).
 func orphans(t *tree) []string {
 	var bad []string
 	for _, f := range t.files {
@@ -40,7 +40,7 @@ func orphans(t *tree) []string {
 	return bad
 }
 
-// mentions says whether one of the names is called, or is given to the call.
+// mentions reports whether one of the names is called, or is given to the call.
 func mentions(call *ast.CallExpr, names ...string) bool {
 	found := false
 	for _, e := range append([]ast.Expr{call.Fun}, call.Args...) {

@@ -46,8 +46,7 @@ func importedAs(f *file, target string) string {
 	return ""
 }
 
-// planVariables are the names that stand for plans in a function, its function
-// literals included.
+// planVariables are the names of plans in a function, its function literals included.
 func planVariables(fn *ast.FuncDecl, pkg string) map[string]bool {
 	out := map[string]bool{}
 	isPlan := func(e ast.Expr) bool {

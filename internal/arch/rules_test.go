@@ -1,7 +1,7 @@
-// Package arch holds the house rules as tests: who may import whom, what the
-// binary links, and how large things may grow. The tables below are policy, not
-// a description of the code: when one is in the way, change the code, or change
-// the table in a commit of its own that says why.
+// Package arch holds the house rules as tests: which package may import which, what the
+// binary links, and how large things may grow. The tables below are policy, not a
+// description of the code: when one is in the way, change the code, or change the table
+// in a commit of its own that says why.
 //
 // The package has no code besides its tests. Run it with -count=1: what it
 // reads is not among the inputs that the test cache knows.
@@ -50,10 +50,10 @@ cmd/holdfast cli
 cmd/holdfast-prove prove/cli
 `
 
-// homes says where an import from outside may stand in code that is not a
-// test: the import path (with all below it), the packages or file name
-// patterns, and why those. A module without a row may not be imported at all.
-// "test" as a home means tests and test packages only.
+// homes says where an import from outside is allowed in code that is not a test: the
+// import path (with all below it), the packages or file name patterns, and why those. A
+// module without a row may not be imported at all. "test" as a home means tests and
+// test packages only.
 const homes = `
 C                               : nothing is built with cgo, the binary is static
 unsafe                         floor/sys boundary/native *_unsafe.go *_unsafe_test.go : pointers to kernel structures; the file name tells reviewers where to look

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -92,12 +93,17 @@ func isTable(fn *ast.FuncDecl) bool {
 	return ok
 }
 
+// listed is how many files a package may have whose comment is in any of them.
+const listed = 10
+
 // packageComments checks that each package has exactly one file with a package
 // comment, and that it begins as godoc shows it. Tests count only where a
-// package has nothing else.
+// package has nothing else. Where a directory has many files, it is in doc.go, which
+// a reader of a listing opens first.
 func packageComments(t *tree) []string {
 	type pkg struct {
 		name     string
+		files    int
 		comments []string
 	}
 	code, tests := map[string]*pkg{}, map[string]*pkg{}
@@ -110,6 +116,7 @@ func packageComments(t *tree) []string {
 		if into[f.dir] == nil {
 			into[f.dir] = &pkg{name: f.ast.Name.Name}
 		}
+		into[f.dir].files++
 		doc := f.ast.Doc.Text() // without directives, so that a build tag is no comment
 		if doc == "" {
 			continue
@@ -128,6 +135,8 @@ func packageComments(t *tree) []string {
 	for _, dir := range slices.Sorted(maps.Keys(code)) {
 		if c := code[dir].comments; len(c) != 1 {
 			bad = append(bad, fmt.Sprintf("%s: package %s has %d package comments %v, want 1", dir, code[dir].name, len(c), c))
+		} else if n := code[dir].files; n > listed && path.Base(c[0]) != "doc.go" && !strings.HasSuffix(c[0], "_test.go") {
+			bad = append(bad, fmt.Sprintf("%s: package %s has %d files: move its comment to doc.go", c[0], code[dir].name, n))
 		}
 	}
 	return bad

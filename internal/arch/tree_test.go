@@ -14,8 +14,7 @@ import (
 	"strings"
 )
 
-// tree is the module as its files stand on disk, whatever system or
-// architecture they are for.
+// tree is the module as its files are on disk, for any system or architecture.
 type tree struct {
 	module string
 	fset   *token.FileSet

@@ -9,13 +9,15 @@ import (
 )
 
 // Exhausted returns what to do about an error that means that something is used up:
-// room on a disk, or what this user may have of processes, descriptors, memory or
-// bytes of a file. It returns "" for other errors. What is used up says nothing of
-// what the host can enforce, so nothing is to be accepted by name for it.
+// room on a disk, or what this user may have of processes, descriptors, memory or bytes
+// of a file. It returns "" for other errors. Exhaustion does not show what the host can
+// enforce, so no loss may be accepted by name because of it.
 func Exhausted(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC) && strings.Contains(err.Error(), "into new namespaces"):
 		return "" // a limit of the host on namespaces (namespaces(7)), and no disk
+	case strings.Contains(err.Error(), "inotify_init") && errors.Is(err, syscall.EMFILE):
+		return "end some runs, or allow this user more watchers (sysctl fs.inotify.max_user_instances=1024) or this shell more files (ulimit -n 4096)"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return "make room where the message says (see: df -h" + place(err) + "), or put the state of holdfast on another disk with XDG_STATE_HOME"
 	case errors.Is(err, syscall.EFBIG):

@@ -18,9 +18,9 @@ type File struct {
 // handed out, so that their holder decides about every connection and
 // nothing inside can go around them. There is no other way out.
 type Network struct {
-	// Intercept is whether connections to every address arrive, also those of
-	// programs that know of no proxy. Without it there are only the doors that a
-	// program asks by itself: names and the explicit proxy.
+	// Intercept is whether connections to every address arrive, also those of programs
+	// that know of no proxy. Without it only what a program addresses explicitly
+	// arrives: names and the explicit proxy.
 	Intercept bool
 
 	// Rungs are the ways to intercept that may be used, in order; the first one

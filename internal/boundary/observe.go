@@ -47,7 +47,7 @@ type RootDevice struct {
 	First    int      // pid of the first process inside, in the host's pid namespace
 	UID, GID int      // of everything inside, as the host sees them
 
-	Private []string // absolute paths of directories that anyone inside may change
+	Private []string // absolute paths of directories that any process inside may change
 	Covers  string   // absolute path of the directory with what is mounted over what is hidden
 	Made    []Entry  // what is there from the beginning, directories before what they hold
 
@@ -67,16 +67,17 @@ type Entry struct {
 // Watch is where notifications arrive.
 type Watch struct {
 	Listener *os.File      // owned by the receiver
-	Trees    []policy.Tree // what the view is made of; of two for one path the later holds
+	Sockets  *os.File      // a netlink socket that reports the sockets inside (sock_diag(7)); nil if the kernel lacks it; owned by the receiver
+	Trees    []policy.Tree // what the view is made of; of two for one path the later wins
 	First    int           // pid of the first process inside, in the host's pid namespace
 	UID, GID int           // of everything inside, as the host sees them
 	Closed   bool          // no address but those of the loopback can be reached
 	Portal   bool          // the third process inside is the boundary's own and hands out sockets
 
-	Uncompared bool // calls are not held against what they did: for tests of that alone
+	Uncompared bool // calls are not compared with what they did: for tests of that alone
 
-	// Refuse says which error a reported call is refused with; false for a call
-	// that goes on. Name names a call.
+	// Refuse returns the error that a reported call is refused with; false for a call
+	// that may continue. Name names a call.
 	Refuse func(nr uint32, args [6]uint64) (syscall.Errno, bool)
 	Name   func(nr uint32) string
 }

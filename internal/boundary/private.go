@@ -6,11 +6,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// ScratchTrees are the directories of which a run has its own and which every program
-// may write: the home, and those for temporary files.
+// ScratchTrees are the directories that are private to a run and writable by every
+// program in it: the home and those for temporary files.
 func ScratchTrees(home string) []string { return []string{home, "/tmp", "/var/tmp", "/run"} }
 
-// PrivateTrees are all directories of which a run has its own.
+// PrivateTrees are all directories that are private to a run.
 func PrivateTrees(home string) []string { return append(ScratchTrees(home), "/dev", "/proc", "/sys") }
 
 // InTrees reports whether path is one of the directories, or below one.

@@ -19,8 +19,8 @@ type Review struct {
 	// change it.
 	Other string
 
-	// Copy fills upper with a copy of the workspace. It is called once, where the
-	// plan wants that or where no layer can be laid; why says which.
+	// Copy fills upper with a copy of the workspace. It is called once, if the plan
+	// wants that or no layer can be laid; why says which.
 	Copy func(ctx context.Context, why string) error
 
 	// Mode is set by Start: ViewOverlay or ViewCopy. It is right from before

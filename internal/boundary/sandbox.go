@@ -80,8 +80,8 @@ type Spec struct {
 	// is writable inside at policy.ScratchDir; "" for none.
 	Scratch string
 
-	// Files are put into view besides those of the plan, read-only, in place of what
-	// is there otherwise.
+	// Files are put into view in addition to those of the plan, read-only, in place of
+	// what is there otherwise.
 	Files []File
 
 	// Attested is called with the posture that was collected, after it was

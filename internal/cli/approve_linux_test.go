@@ -92,8 +92,8 @@ func TestApproveScreen(t *testing.T) {
 	s.line("holdfast approve")
 	s.wait(`1 request, 1 run`)
 	s.wait(`git push -q ./remote.git HEAD:allowed`)
-	// What the session did before stands below what would happen. The shell works
-	// the mark out, so that it is in no command line but that.
+	// What the session did before is shown below what would happen. The shell computes
+	// the mark, so that it is in no command line but that one.
 	for end := time.Now().Add(patience); !strings.Contains(s.shown(), "before-42"); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("what was before is not shown:\n%s", s.shown())
@@ -217,7 +217,7 @@ func serveWebhook(t *testing.T, dir string, env []string) string {
 			}
 			conn.Close()
 			select {
-			case <-gone: // who answered is somebody else
+			case <-gone: // another server answered
 			case <-time.After(200 * time.Millisecond):
 				return port
 			}

@@ -13,11 +13,10 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// record SESSION FILE [running] makes the log of a run from a file of events,
-// one a line in JSON. Session, numbers and counts are filled in, and times, a
-// second apart, where there is none. {ff} stands for the byte 0xff, which JSON
-// cannot hold, and {Nx} for N letters. The log stays open until the end of the
-// script when it is running.
+// record SESSION FILE [running] makes the log of a run from a file of events, one a
+// line in JSON. Session, numbers and counts are filled in, and missing times, a second
+// apart. {ff} is replaced by the byte 0xff, which JSON cannot hold, and {Nx} by N
+// letters. The log stays open until the end of the script when it is running.
 func record(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: record SESSION FILE [running]")
@@ -83,7 +82,7 @@ func (t *transcript) add(line string) error {
 	return t.log.Emit(e)
 }
 
-// wild puts in what JSON cannot hold or nobody wants to type.
+// wild replaces placeholders by what JSON cannot hold or is tedious to type.
 func wild(s string) string {
 	s = strings.ReplaceAll(s, "{ff}", "\xff")
 	before, rest, found := strings.Cut(s, "{")

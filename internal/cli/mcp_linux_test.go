@@ -219,7 +219,7 @@ func TestMCPServerDies(t *testing.T) {
 	}
 }
 
-// TestMCPAgentGoes has the agent of a server go away that would not end by itself.
+// TestMCPAgentGoes stops the agent of a server that would not end on its own.
 func TestMCPAgentGoes(t *testing.T) {
 	for name, leave := range map[string]func(*exec.Cmd, io.Closer, io.Closer){
 		"closing its ends":       func(_ *exec.Cmd, in, out io.Closer) { in.Close(); out.Close() },

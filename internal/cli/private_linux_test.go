@@ -42,9 +42,9 @@ func waiting(t *testing.T) (cmd *exec.Cmd, end func()) {
 	}
 }
 
-// TestRootTheSupervisorIsRoots: threads of root's supervisor take the ids of the
-// task, and none of them is the first, whose ids are those of the process. It was in
-// one run of fourteen.
+// TestRootTheSupervisorIsRoots: threads of root's supervisor take the ids of the task,
+// but never the first thread, whose ids are those of the process. It happened in one
+// run of fourteen.
 func TestRootTheSupervisorIsRoots(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	for range 20 {

@@ -146,7 +146,7 @@ func (s *screen) collect() {
 		s.all.Write(buf[:n])
 		s.mu.Unlock()
 		if err != nil {
-			return // EIO: nobody has the other side open
+			return // EIO: the other side is closed
 		}
 	}
 }

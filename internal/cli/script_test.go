@@ -20,9 +20,9 @@ import (
 // the machine has, and nothing of a version manager.
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// TestScripts runs testdata/script. A script begins in the directory ws, which
-// is empty but for the files that the script brings below ws/, with a home
-// directory of its own beside it; holdfast is the program as it is shipped.
+// TestScripts runs testdata/script. A script begins in the directory ws, which is empty
+// except for the files that the script brings below ws/, with a home directory of its
+// own beside it; holdfast is the program as it is shipped.
 func TestScripts(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	root := t.TempDir()
@@ -111,8 +111,8 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 // partial is the line at the end of a run that not all could be seen of.
 var partial = regexp.MustCompile(`(?m)^holdfast: record: PARTIAL: lookups not seen: /dev/fuse cannot be opened; see: holdfast log verify \S+\n`)
 
-// silent checks that a run printed nothing on standard error, but for what is said
-// of its record where not all can be seen.
+// silent checks that a run printed nothing on standard error, except the message about
+// its record if not everything can be seen.
 func silent(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: silent")

@@ -388,7 +388,7 @@ func TestTerminalAfterSupervisorIsKilled(t *testing.T) {
 	s.wait(`ready`)
 	s.send(ctrlZ)
 	s.wait(`Stopped`)
-	s.line(`p=$(jobs -p); kill -KILL %1; while test -e /proc/$p; do sleep 0.02; done`) // the shell tells of it at its next prompt
+	s.line(`p=$(jobs -p); kill -KILL %1; while test -e /proc/$p; do sleep 0.02; done`) // the shell reports it at its next prompt
 	s.wait(`Killed`)
 	s.line(`echo "still"-here`)
 	s.wait(`still-here`)

@@ -14,12 +14,12 @@ import (
 type decision struct {
 	outcome string
 	reason  string
-	answer  *Answer // where somebody gave one
-	key     []byte  // that signed it
+	answer  *Answer // if there was one
+	key     []byte  // that signed the answer
 }
 
-// Answer decides a request. An error means that nothing was decided by it, but
-// for ErrRecord: then the request was denied.
+// Answer decides a request. An error means that the answer decided nothing,
+// except for ErrRecord: then the request was denied.
 func (q *Queue) Answer(s Signed) error {
 	a := s.Answer
 	if !q.enter() {
@@ -32,7 +32,7 @@ func (q *Queue) Answer(s Signed) error {
 	q.mu.Lock()
 	p, err := q.answerable(a)
 	if err == nil && p.ends.over(q.clock.moment()) {
-		// The timer of a machine that slept has not fired yet.
+		// If the machine slept, the timer has not fired yet.
 		p.claim(outcomeTimeout)
 		q.mu.Unlock()
 		q.settle(p, decision{outcome: outcomeTimeout, reason: reasonTimeout})
@@ -51,7 +51,7 @@ func (q *Queue) Answer(s Signed) error {
 	return nil
 }
 
-// verify checks who signed s, and that it is of this session.
+// verify checks the signer of s, and that s is of this session.
 func (q *Queue) verify(s Signed) error {
 	known := slices.ContainsFunc(q.config.Approvers, func(k ed25519.PublicKey) bool { return k.Equal(ed25519.PublicKey(s.Key)) })
 	if !known || !ed25519.Verify(s.Key, s.Answer.signed(), s.Signature) {
@@ -66,7 +66,7 @@ func (q *Queue) verify(s Signed) error {
 // longestText is how long a text of an answer may be, in bytes.
 const longestText = 4096
 
-// check says what of an answer can never be.
+// check returns what in an answer can never be valid.
 func (a Answer) check() error {
 	bad := func(why string) error { return fmt.Errorf("%w: %s", ErrInvalid, why) }
 	switch {
@@ -100,7 +100,7 @@ func (a Answer) check() error {
 	return nil
 }
 
-// answerable is the request that a is for. The lock is held.
+// answerable returns the request that a is for. The lock is held.
 func (q *Queue) answerable(a Answer) (*pending, error) {
 	p := q.pending[a.Request]
 	switch {
@@ -126,8 +126,8 @@ func (q *Queue) answerable(a Answer) (*pending, error) {
 	return p, nil
 }
 
-// settle ends a request that was claimed: it records how, and then tells all who
-// wait. The error is of the record; with one nobody is allowed anything.
+// settle ends a request that was claimed: it records how, and then informs all
+// waiters. The error is of the record; with one, no waiter is allowed anything.
 func (q *Queue) settle(p *pending, v decision) error {
 	var g *grant
 	if v.answer != nil && v.answer.Allow {
@@ -176,7 +176,7 @@ func (q *Queue) settle(p *pending, v decision) error {
 	return err
 }
 
-// text is what whoever is refused is told.
+// text is the reason for a refused waiter.
 func (v decision) text() string {
 	if v.answer == nil || v.outcome != outcomeAnswer {
 		return v.reason
@@ -193,9 +193,8 @@ type grantedUse struct {
 	grant Grant // after the use
 }
 
-// share makes g live, and gives each waiter of p a use of it while there are
-// any, in the order in which they came; rest are those without one. The lock is
-// held.
+// share makes g live, and gives each waiter of p a use of it while there are any,
+// in the order of their arrival; rest are those without one. The lock is held.
 func (q *Queue) share(p *pending, g *grant, now moment) (taken []grantedUse, rest []*waiter) {
 	for _, w := range p.waiters {
 		switch {
@@ -211,14 +210,14 @@ func (q *Queue) share(p *pending, g *grant, now moment) (taken []grantedUse, res
 		if g.live(now) {
 			q.grants = append(q.grants, g)
 		}
-		if g.For() > 0 { // also where it is used up: what it allowed stands on it
+		if g.For() > 0 { // even if it is used up: what it allowed depends on it
 			g.timer = time.AfterFunc(g.For(), func() { q.lapse(g) })
 		}
 	}
 	return taken, rest
 }
 
-// reopen asks anew for those who got no use of an answer. The lock is held.
+// reopen makes a new request for the waiters that got no use of an answer. The lock is held.
 func (q *Queue) reopen(p *pending, rest []*waiter, now moment) (again *pending, outcome, why string) {
 	if q.closed {
 		return nil, outcomeClosed, reasonClosed
@@ -230,8 +229,8 @@ func (q *Queue) reopen(p *pending, rest []*waiter, now moment) (again *pending, 
 	return q.open(asked, rest, now), "", ""
 }
 
-// Revoke takes a grant back: nothing that is asked afterwards is covered by it, and
-// what stands on it ends.
+// Revoke takes a grant back: it covers nothing that is asked afterwards, and
+// what depends on it ends.
 func (q *Queue) Revoke(s Signed) error {
 	a := s.Answer
 	if !q.enter() {

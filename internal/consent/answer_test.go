@@ -100,7 +100,7 @@ func TestAnAnswerIsTakenOnce(t *testing.T) {
 	if err := o.Answer(Sign(s.Answer, o.key)); !errors.Is(err, ErrMismatch) {
 		t.Errorf("the old answer for the new request: %v", err)
 	}
-	// The same session again, as after a restart: what was said before is void.
+	// The same session again, as after a restart: earlier answers are void.
 	second := newTestQueue(t, func(c *Config) { c.Approvers = []ed25519.PublicKey{o.key.Public().(ed25519.PublicKey)} })
 	second.ask(push())
 	if err := second.Answer(s); err == nil {
@@ -111,8 +111,8 @@ func TestAnAnswerIsTakenOnce(t *testing.T) {
 	}
 }
 
-// TestExactlyOneOutcome lets answers, the time and the death of the asker decide
-// at once.
+// TestExactlyOneOutcome lets answers, the timeout and the death of the asker
+// decide at once.
 func TestExactlyOneOutcome(t *testing.T) {
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestExactlyOneOutcome(t *testing.T) {
 			var wg sync.WaitGroup
 			for i := range 6 {
 				wg.Go(func() {
-					time.Sleep(time.Minute) // exactly when the time is over
+					time.Sleep(time.Minute) // exactly at the timeout
 					if o.Answer(o.reply(r, i%2 == 0, nil)) == nil {
 						won.Add(1)
 					}

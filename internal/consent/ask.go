@@ -10,13 +10,13 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// state is where a request stands.
+// state is the state of a request.
 type state int
 
 const (
-	recording state = iota // nobody has been asked yet
+	recording state = iota // no human has been asked yet
 	waiting                // for an answer
-	deciding               // somebody or something has decided; nobody else can
+	deciding               // it is decided; nothing else can decide it
 )
 
 // pending is a Request that waits. Its fields are guarded by the lock of the
@@ -27,19 +27,18 @@ type pending struct {
 	ends    moment
 	timer   *time.Timer
 	waiters []*waiter
-	decided ended // how, from the moment that state is deciding
+	decided ended // how, once state is deciding
 }
 
 // waiter is one attempt.
 type waiter struct {
 	attempt event.Attempt
-	ruling  chan event.Ruling // with room for the one
+	ruling  chan event.Ruling // has room for one ruling
 	at      *pending          // guarded by the lock of the queue, as is gone
 	gone    bool
 }
 
-// claim makes how the sole reason for which p ends. It reports false where it
-// ends already.
+// claim makes how the only reason for which p ends. It returns false if p already ends.
 func (p *pending) claim(how string) bool {
 	if p.state != waiting {
 		return false
@@ -51,9 +50,9 @@ func (p *pending) claim(how string) bool {
 	return true
 }
 
-// Ask is what is to become of an attempt that the rule (as file:line, with its
-// reason) wants a human to decide. It returns at once: allowed where a live
-// grant covers the attempt, denied where nobody can be asked, else with Wait.
+// Ask decides about an attempt that the rule (as file:line, with its reason)
+// wants a human to decide. It returns at once: allowed if a live grant covers
+// the attempt, denied if no human can be asked, else with Wait.
 func (q *Queue) Ask(a event.Attempt, rule, reason string) event.Ruling {
 	a.Process.Argv, a.Interpreted = slices.Clone(a.Process.Argv), slices.Clone(a.Interpreted)
 	a.Environment = slices.Clone(a.Environment)
@@ -72,7 +71,7 @@ func (q *Queue) Ask(a event.Attempt, rule, reason string) event.Ruling {
 		q.mu.Unlock()
 		return q.use(asked, used, over)
 	}
-	if q.config.Timeout <= 0 || len(q.config.Approvers) == 0 { // no answer would be taken
+	if q.config.Timeout <= 0 || len(q.config.Approvers) == 0 { // no answer would be accepted
 		q.mu.Unlock()
 		return q.refuse(asked, outcomeNobody, "a human would have to allow it, and this run asks nobody")
 	}
@@ -110,7 +109,7 @@ func (q *Queue) covering(a event.Attempt, now moment) *grant {
 	return nil
 }
 
-// use records a use that was taken of g, and lets the attempt go on then, until over.
+// use records a use that was taken of g, and then allows the attempt, until over.
 func (q *Queue) use(asked question, g Grant, over <-chan struct{}) event.Ruling {
 	q.changed()
 	if err := q.recordUse(asked, g); err != nil {
@@ -119,8 +118,8 @@ func (q *Queue) use(asked question, g Grant, over <-chan struct{}) event.Ruling 
 	return event.Ruling{Verdict: event.Allowed, Granted: true, Rule: asked.rule, Reason: "allowed by " + g.By, Over: over}
 }
 
-// join puts a question to the request that asks the same, or to a fresh one; why
-// says why it is not asked at all. The lock is held.
+// join adds a question to the request that asks the same, or to a fresh one;
+// why says why it is not asked at all. The lock is held.
 func (q *Queue) join(asked question, now moment) (w *waiter, fresh *pending, why string) {
 	w = &waiter{attempt: asked.attempt, ruling: make(chan event.Ruling, 1)}
 	if p := q.same[asked.digest+asked.rule]; p != nil && p.state != deciding {
@@ -139,8 +138,7 @@ func (q *Queue) join(asked question, now moment) (w *waiter, fresh *pending, why
 	return w, q.open(asked, []*waiter{w}, now), ""
 }
 
-// open makes a request, which is not shown before it is announced. The lock is
-// held.
+// open makes a request, which is not shown before it is published. The lock is held.
 func (q *Queue) open(asked question, waiters []*waiter, now moment) *pending {
 	ends := now.add(q.config.Timeout)
 	p := &pending{ends: ends, waiters: waiters, Request: Request{
@@ -155,7 +153,7 @@ func (q *Queue) open(asked question, waiters []*waiter, now moment) *pending {
 	return p
 }
 
-// newID is a name that nothing of the queue has or had lately.
+// newID is an id that nothing in the queue has, or had lately.
 func (q *Queue) newID() string {
 	for {
 		id := strings.ToLower(rand.Text()[:6])
@@ -194,8 +192,8 @@ func (q *Queue) publish(p *pending) {
 	}
 }
 
-// endBeforeShown returns why a request ends before it is shown; its outcome is "" for
-// one that is to be shown. The lock is held.
+// endBeforeShown returns why a request ends before it is shown; its outcome is
+// "" if it is to be shown. The lock is held.
 func (q *Queue) endBeforeShown(p *pending, err error) decision {
 	switch {
 	case err != nil:
@@ -215,7 +213,7 @@ func (q *Queue) writable(a event.Attempt) bool {
 	return q.config.Writable(a.Process.Executable) || a.Script != "" && q.config.Writable(a.Script)
 }
 
-// expire ends a request that nobody answered.
+// expire ends a request without an answer.
 func (q *Queue) expire(p *pending) {
 	if !q.enter() {
 		return
@@ -229,7 +227,7 @@ func (q *Queue) expire(p *pending) {
 	}
 }
 
-// wait returns what was decided of an attempt, and takes it back when ctx ends.
+// wait returns the decision on an attempt, and takes the attempt back when ctx ends.
 func (q *Queue) wait(ctx context.Context, asked question, w *waiter) event.Ruling {
 	select {
 	case r := <-w.ruling:
@@ -254,13 +252,12 @@ func (q *Queue) wait(ctx context.Context, asked question, w *waiter) event.Rulin
 	return event.Ruling{Verdict: event.Denied, Rule: asked.rule, Reason: reasonGone}
 }
 
-// leave takes w off its request, and reports whether it was the last there and
-// the request ends with it: then the caller settles it, as one of q.ops. The
-// lock is held.
+// leave removes w from its request, and reports whether it was the last one and thereby
+// ends the request: then the caller settles it, as one of q.ops. The lock is held.
 func (q *Queue) leave(p *pending, w *waiter) bool {
 	w.gone = true
 	if p.state == deciding {
-		return false // whoever decides passes over it
+		return false // settle skips it
 	}
 	p.waiters = slices.DeleteFunc(p.waiters, func(o *waiter) bool { return o == w })
 	p.Count = len(p.waiters)
@@ -271,7 +268,7 @@ func (q *Queue) leave(p *pending, w *waiter) bool {
 	return true
 }
 
-// Pending are the requests that wait, the oldest first.
+// Pending returns the requests that wait, the oldest first.
 func (q *Queue) Pending() []Request {
 	q.mu.Lock()
 	defer q.mu.Unlock()

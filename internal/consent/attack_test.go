@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// slowBook holds up the record of one action until it is told to go on.
+// slowBook delays the record of one action until it is released.
 type slowBook struct {
 	book
 	action      string
@@ -23,8 +23,8 @@ func (b *slowBook) Emit(e event.Event) error {
 	return b.book.Emit(e)
 }
 
-// TestTheAskerDiesWhileItIsAllowed: what was allowed once, for one who is gone by
-// then, is not there for the next; a use of a longer approval is not taken.
+// TestTheAskerDiesWhileItIsAllowed: what was allowed once, for an asker that has died
+// by then, is not available to the next; a use of a longer approval is not consumed.
 func TestTheAskerDiesWhileItIsAllowed(t *testing.T) {
 	for _, scope := range []Scope{Once, Session} {
 		slow := &slowBook{action: event.ApprovalAnswer, begun: make(chan struct{}), goOn: make(chan struct{})}

@@ -17,12 +17,12 @@ import (
 	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
-// lookPause is how often new runs are looked for while approvals are watched.
+// lookPause is the interval of looking for new runs while approvals are watched.
 const lookPause = 200 * time.Millisecond
 
-// Waits lists what the running sessions below a state directory ask, in the
-// order in which they began. Those that ask nothing by their policy are left out. One
-// that does not answer is part of the error, and the others are listed all the same.
+// Waits lists what the running sessions below a state directory ask, in the order
+// in which they began. Those whose policy asks nothing are left out. A session
+// that does not answer is part of the error, and the others are still listed.
 func Waits(ctx context.Context, state string) ([]Waiting, error) {
 	dirs, err := control.Sessions(state)
 	if err != nil {
@@ -46,12 +46,12 @@ func Waits(ctx context.Context, state string) ([]Waiting, error) {
 	return out, errors.Join(silent...)
 }
 
-// AnswerRequest hands a signed answer to the run of a session.
+// AnswerRequest sends a signed answer to the run of a session.
 func AnswerRequest(ctx context.Context, state, session string, s Signed) error {
 	return send(ctx, state, session, order{Do: answerOrder, Signed: &s})
 }
 
-// RevokeGrant hands a signed revocation to the run of a session.
+// RevokeGrant sends a signed revocation to the run of a session.
 func RevokeGrant(ctx context.Context, state, session string, s Signed) error {
 	return send(ctx, state, session, order{Do: revokeOrder, Signed: &s})
 }
@@ -67,9 +67,9 @@ func send(ctx context.Context, state, session string, o order) error {
 	return err
 }
 
-// FollowWaits calls show with what the running sessions ask, now and whenever it
-// changes, until the context ends. Meanwhile each of them knows that somebody is
-// there to answer. Calls come one after the other.
+// FollowWaits calls show with what the running sessions ask, now and whenever
+// it changes, until the context ends. Meanwhile each of them counts as
+// attended. Calls come one after the other.
 func FollowWaits(ctx context.Context, state string, show func([]Waiting)) error {
 	if _, err := os.Stat(state); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("looking for running sessions: %w", err)
@@ -115,15 +115,15 @@ type follower struct {
 	now  map[string]*Waiting // by session; nil where nothing is known yet, or nothing is ever asked
 }
 
-// news is what one session said; over when it says nothing more, and gone when
-// that is because the run is.
+// news is what one session sent; over if nothing more follows, and gone if that
+// is because the run has ended.
 type news struct {
 	session    string
 	waiting    *Waiting
 	over, gone bool
 }
 
-// look begins to listen to sessions that are new, and forgets those that ended.
+// look starts listening to new sessions, and forgets those that ended.
 func (f *follower) look(state string) error {
 	dirs, err := control.Sessions(state)
 	if err != nil {
@@ -152,7 +152,7 @@ func (f *follower) take(n news) (changed bool) {
 	return before != nil
 }
 
-// all is what is asked, in the order in which the sessions began.
+// all returns what is asked, in the order in which the sessions began.
 func (f *follower) all() []Waiting {
 	out := []Waiting{}
 	for _, name := range slices.Sorted(maps.Keys(f.now)) {
@@ -163,7 +163,7 @@ func (f *follower) all() []Waiting {
 	return out
 }
 
-// listen passes on what one session says, to its end.
+// listen passes on what one session sends, until its end.
 func (f *follower) listen(name, dir string) {
 	end := news{session: name, over: true, gone: true}
 	defer func() {

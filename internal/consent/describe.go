@@ -11,29 +11,29 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Line is one line of what a human is shown of a request.
+// Line is one line of the description of a request for a human.
 type Line struct {
 	Name string `json:"name,omitempty"` // such as program
 	Text string `json:"text"`           // made visible
 	Warn bool   `json:"warn,omitempty"` // it is unusual, and easy to miss
 }
 
-// What is shown in full: as much as the supervisor reads of arguments, in as many
-// as somebody could go through. What is longer can be allowed only once.
+// What is shown in full: as much of the arguments as the supervisor reads, and as
+// many as a person could read through. What is longer can be allowed only once.
 const (
 	wholeBytes     = 64 << 10
 	wholeArguments = 2000
-	everything     = 1 << 24 // characters: more than that many bytes become when they are made visible
+	everything     = 1 << 24 // characters: more than the visible form of so many bytes has
 )
 
-// How many arguments of those that are too many have lines of their own: at the
+// How many arguments have lines of their own if there are too many: at the
 // beginning and at the end.
 const (
 	firstArguments = 30
 	lastArguments  = 10
 )
 
-// tooLong reports whether an attempt is more than is shown in full.
+// tooLong reports whether an attempt is too long to be shown in full.
 func tooLong(a event.Attempt) bool {
 	n := len(a.Path) + len(a.To) + len(a.URLPath) + len(a.Arguments) + len(a.Process.Executable) + len(a.Script) + len(a.Process.Cwd)
 	if a.Kind == event.KindExec {
@@ -45,7 +45,7 @@ func tooLong(a event.Attempt) bool {
 // description collects the lines that describe a request.
 type description struct {
 	lines []Line
-	long  bool // it is more than is shown in full
+	long  bool // it is too long to be shown in full
 }
 
 func (s *description) say(name, format string, args ...any) {
@@ -64,7 +64,7 @@ func (s *description) most() int {
 	return everything
 }
 
-// text says a text that came from inside, and what a reader might miss in it.
+// text shows a text that came from inside, and what a reader might miss in it.
 func (s *description) text(name, text string) {
 	s.say(name, "%s", quote(text, s.most()))
 	s.notes(name, text)
@@ -76,10 +76,10 @@ func (s *description) notes(name, text string) {
 	}
 }
 
-// Describe is what a human is shown of a request, word for word the same
-// wherever it is shown. Every text in it is made visible. Up to 64 KiB and 2000
-// arguments are there in full, below the first line, which is a summary; of what
-// is longer it says what was left out.
+// Describe returns the description of a request for a human, word for word the
+// same wherever it is shown. Every text in it is made visible. Up to 64 KiB and
+// 2000 arguments are there in full, below the first line, which is a summary;
+// if it is longer, the description says what was left out.
 func Describe(r Request) []Line {
 	a := r.Attempt
 	s := description{long: tooLong(a)}
@@ -165,7 +165,7 @@ func (s *description) exec(r Request) {
 	}
 }
 
-// arguments has a line for each, and says how many there are.
+// arguments adds a line for each argument, and says how many there are.
 func (s *description) arguments(argv []string, cut bool) {
 	n := max(len(argv)-1, 0)
 	count := strconv.Itoa(n)
@@ -247,7 +247,7 @@ func (s *description) tool(a event.Attempt) {
 	}
 }
 
-// asker is the program that asks, where it is not what would be executed.
+// asker is the program that asks, unless it is the one that would be executed.
 func (s *description) asker(a event.Attempt) {
 	p := a.Process
 	if p.Executable == "" {
@@ -263,7 +263,7 @@ func (s *description) asker(a event.Attempt) {
 	s.notes("asked by", p.Executable)
 }
 
-// longestChain is how many of those who ask are shown.
+// longestChain is how many of the asking programs are shown.
 const longestChain = 8
 
 func (s *description) chain(chain []Asker) {

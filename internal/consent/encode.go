@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// What a signature or a digest is over begins with what it is, so that none of
-// them can stand for another.
+// A text that is signed or digested begins with what it is, so that none can
+// pass for another.
 const (
 	headAnswer  = "holdfast.dev/approve/answer/v1"
 	headGrant   = "holdfast.dev/approve/grant/v1"
@@ -20,8 +20,8 @@ const (
 	headText    = "holdfast.dev/approve/text/v1"
 )
 
-// fields are texts one after the other as netstrings, LENGTH:BYTES, and so each
-// of which ends in one place only.
+// fields are texts one after the other as netstrings, LENGTH:BYTES, so that
+// each ends in one place only.
 type fields []byte
 
 func (f *fields) add(texts ...string) {
@@ -38,7 +38,7 @@ func (f *fields) list(texts []string) {
 	f.add(texts...)
 }
 
-// signed is what the signature of an answer is over.
+// signed is the text of an answer that is signed.
 func (a Answer) signed() []byte {
 	var f fields
 	f.add(headAnswer, a.Session, a.Request, a.Nonce, a.Digest, a.Grant,
@@ -47,12 +47,12 @@ func (a Answer) signed() []byte {
 	return f
 }
 
-// Sign makes an answer binding by an approver's key.
+// Sign signs an answer with an approver's key.
 func Sign(a Answer, key ed25519.PrivateKey) Signed {
 	return Signed{Answer: a, Key: key.Public().(ed25519.PublicKey), Signature: ed25519.Sign(key, a.signed())}
 }
 
-// signed is what the signature of a grant is over.
+// signed is the text of a grant that is signed.
 func (g Grant) signed() []byte {
 	var f fields
 	f.add(headGrant, g.ID, g.Session, g.Covers.text(), g.Rule, g.Request, string(g.Scope),
@@ -60,7 +60,7 @@ func (g Grant) signed() []byte {
 	return f
 }
 
-// text is the one spelling of c.
+// text is the only spelling of c.
 func (c Covers) text() string {
 	var f fields
 	f.add(string(c.Kind), c.Executable, c.SHA256, c.Cwd, c.Parent, c.Script, c.ScriptSHA256,
@@ -73,7 +73,7 @@ func (c Covers) text() string {
 	return string(f)
 }
 
-// digest is what stands for exactly a: all but which process it is that asks.
+// digest identifies exactly a: everything except which process asks.
 func (q *Queue) digest(a event.Attempt) string {
 	var f fields
 	p := a.Process
@@ -87,8 +87,8 @@ func (q *Queue) digest(a event.Attempt) string {
 	return q.sum(headAttempt, string(f))
 }
 
-// sum is the keyed hash of a text: a digest stands in the record and may stand
-// for a short secret, which nobody who reads it must be able to find by trying.
+// sum is the keyed hash of a text: a digest is in the record and may be of a
+// short secret, which no reader of the record must be able to find by trying.
 func (q *Queue) sum(what, text string) string {
 	var f fields
 	f.add(headText, what, text)
@@ -105,13 +105,13 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// fingerprint is how a public key is called.
+// fingerprint is the name of a public key.
 func fingerprint(key []byte) string {
 	h := sha256.Sum256(key)
 	return hex.EncodeToString(h[:8])
 }
 
-// amount is a number of uses of which left are left, in words.
+// amount is a number of uses and how many of them are left, in words.
 func amount(uses, left int) string {
 	if uses == 0 {
 		return "unlimited"

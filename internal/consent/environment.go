@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// environment describes the variables that are not as the run began: first those
-// that are known to decide what a program does.
+// environment describes the variables that differ from the beginning of the
+// run: first those that are known to decide what a program does.
 func (s *description) environment(a event.Attempt) {
 	var known, other []string
 	for _, v := range a.Environment {
@@ -39,8 +39,8 @@ func (s *description) environment(a event.Attempt) {
 	}
 }
 
-// variableNames is what the record has of variables: what they are set to may be a
-// secret that nobody knows of.
+// variableNames is what the record has of variables: their values may be
+// secrets that Holdfast does not know.
 func variableNames(environment []string) string {
 	names := make([]string, len(environment))
 	for i, v := range environment {
@@ -49,9 +49,9 @@ func variableNames(environment []string) string {
 	return strings.Join(names, ",")
 }
 
-// decides reports whether a variable, NAME=VALUE, is of those that say where a
-// program finds code, configuration, keys or its way to the network. All that
-// differ are shown and covered; these are easy to miss.
+// decides reports whether a variable, NAME=VALUE, says where a program finds
+// code, configuration, keys or its way to the network. All that differ are
+// shown and covered; these are easy to miss.
 func decides(variable string) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	name = strings.ToUpper(name)
@@ -63,8 +63,7 @@ func decides(variable string) bool {
 	return false
 }
 
-// decidingNames are such variables; what has a * at its end begins the names of
-// many.
+// decidingNames are such variables; a * at the end makes a prefix.
 var decidingNames = []string{
 	"LD_*", "DYLD_*", "GLIBC_*", "GCONV_*", "MALLOC_*", "LOCPATH", // ld.so(8)
 	"BASH_*", "ENV", "IFS", "ZDOTDIR", "PS4", "PROMPT_COMMAND", "SHELL*", "BASHOPTS", // shells

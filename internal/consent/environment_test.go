@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestDescribeEnvironment shows what differs, first what is known to decide what a
-// program does, and of what is too long how much is left out.
+// TestDescribeEnvironment shows what differs, first what is known to decide
+// what a program does, and how much is left out of long values.
 func TestDescribeEnvironment(t *testing.T) {
 	var many []string
 	for i := range 3000 {

@@ -12,12 +12,12 @@ import (
 )
 
 // Covers is what an answer is about: an attempt that differs in anything is
-// another one. What does not belong to its kind is empty.
+// another one. Fields that do not belong to its kind are empty.
 type Covers struct {
 	Kind event.Kind
 
-	// What is executed, or who asks. Where that is not known both are empty, and
-	// cover only another that is not known.
+	// What is executed, or the program that asks. If it is not known, both are
+	// empty, and cover only another that is not known.
 	Executable string
 	SHA256     string
 
@@ -29,7 +29,7 @@ type Covers struct {
 	Interpreted  []string
 	Environment  []string
 
-	Path      string // of an exec as asked; of a file as found; with Directory that of the directory
+	Path      string // of an exec as requested; of a file as found; with Directory that of the directory
 	Directory bool
 	Operation string
 	To        string
@@ -45,7 +45,7 @@ type Covers struct {
 	Arguments           string // their HMAC-SHA-256 in hex
 }
 
-// changes are the operations that a directory covers together: what it takes to
+// changes are the operations that a directory covers together: those needed to
 // write a tree of files and directories. Links to elsewhere, owners, modes,
 // devices and attributes are not among them.
 var changes = []string{"write", "create", "mkdir", "truncate", "rename", "unlink", "link"}
@@ -93,7 +93,7 @@ func below(p, dir string) bool {
 	return path.IsAbs(p) && path.Clean(p) == p && strings.HasPrefix(p, dir+"/")
 }
 
-// limited says why an attempt can be allowed only once.
+// limited returns why an attempt can be allowed only once.
 func limited(a event.Attempt) string {
 	switch exec := a.Kind == event.KindExec; {
 	case a.Cut:
@@ -112,10 +112,10 @@ func limited(a event.Attempt) string {
 	return ""
 }
 
-// grant is a Grant that lives. Its fields are guarded by the lock of the queue.
+// grant is a live Grant. Its fields are guarded by the lock of the queue.
 type grant struct {
 	Grant
-	ends  moment // where it has a time
+	ends  moment // if it has a time
 	timer *time.Timer
 	over  chan struct{} // closed when it ends before the run does; nil for once
 	end   func()        // closes over; may be called again
@@ -148,7 +148,7 @@ func (g Grant) For() time.Duration {
 	return g.Expires.Sub(g.Begun)
 }
 
-// grant makes what an answer to p allows, signed and not live yet.
+// grant makes the grant by an answer to p, signed and not live yet.
 func (q *Queue) grant(p *pending, a Answer) *grant {
 	now := q.clock.moment()
 	g := &grant{Grant: Grant{
@@ -173,7 +173,7 @@ func (q *Queue) grant(p *pending, a Answer) *grant {
 	return g
 }
 
-// lapse ends what stands on g, whose time is over, and records that.
+// lapse ends what depends on g, whose time is over, and records that.
 func (q *Queue) lapse(g *grant) {
 	defer g.end()
 	if !q.enter() {
@@ -188,12 +188,12 @@ func (q *Queue) lapse(g *grant) {
 	}
 	q.mu.Unlock()
 	if i >= 0 {
-		q.recordExpire(g.Grant) // nothing hangs on it: it covers nothing any more
+		q.recordExpire(g.Grant) // nothing depends on the record: g covers nothing any more
 	}
 }
 
-// dropUsed forgets g when it is used up. Its time goes on for what stands on it. The
-// lock is held.
+// dropUsed forgets g if it is used up. Its time goes on for what depends on it.
+// The lock is held.
 func (q *Queue) dropUsed(g *grant) {
 	if g.Uses > 0 && g.Used >= g.Uses {
 		q.grants = slices.DeleteFunc(q.grants, func(o *grant) bool { return o == g })

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestWhatStandsOnAGrantEndsWithIt gives answers of each scope, and looks when what
-// was opened on them is to end.
+// TestWhatStandsOnAGrantEndsWithIt gives answers of each scope, and checks when
+// what they allowed must end.
 func TestWhatStandsOnAGrantEndsWithIt(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer           func(*Answer)

@@ -37,7 +37,7 @@ func (b *book) breaks(action string) {
 	b.fail = action
 }
 
-// says are the events as ACTION VERDICT with the details that are named.
+// says returns the events as ACTION VERDICT with the named details.
 func (b *book) says(details ...string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +106,7 @@ func (o *testQueue) reply(r Request, allow bool, change func(*Answer)) Signed {
 	return Sign(a, o.key)
 }
 
-// ask asks and hands in what comes of it.
+// ask asks, and returns the ruling and its outcome.
 func (o *testQueue) ask(a event.Attempt) (event.Ruling, <-chan event.Ruling) {
 	o.t.Helper()
 	r := o.Ask(a, "holdfast.yaml:3", "pushes leave the machine")
@@ -120,7 +120,7 @@ func (o *testQueue) ask(a event.Attempt) (event.Ruling, <-chan event.Ruling) {
 	return r, end
 }
 
-// waits is the only request that waits.
+// waits returns the only request that waits.
 func (o *testQueue) waits() Request {
 	o.t.Helper()
 	list := o.Pending()

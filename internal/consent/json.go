@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// bytesText is a text that survives JSON even where it is not UTF-8: a backslash
-// is doubled, and each byte that is no part of a character is written \xNN.
+// bytesText is a text that survives JSON even if it is not UTF-8: a backslash
+// is doubled, and each byte that is not part of a character is written \xNN.
 type bytesText string
 
 // MarshalText implements encoding.TextMarshaler.
@@ -66,9 +66,9 @@ func (t *bytesText) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// mirror copies the fields of from to those of the same name, where a text of one side
-// is a bytesText of the other. Both are pointers to structs; what only one of them has
-// stays as it is.
+// mirror copies the fields of from to those of the same name, where a text of
+// one side is a bytesText of the other. Both are pointers to structs; fields
+// that only one of them has stay as they are.
 func mirror(to, from any) {
 	mirrorValue(reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem())
 }
@@ -103,8 +103,8 @@ func unmarshal[J any](b []byte, what string, into any) error {
 	return nil
 }
 
-// strict reads one JSON value and nothing else: a member that this version does
-// not know may be what narrows an answer.
+// strict reads one JSON value and nothing else: a member unknown to this
+// version may be what restricts an answer.
 func strict(b []byte, into any) error {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
@@ -179,16 +179,15 @@ type jsonRequest struct {
 	What     []Line      `json:"what,omitempty"`
 }
 
-// MarshalJSON writes r as docs/formats/approval.md says, with what Describe
-// makes of it.
+// MarshalJSON writes r as docs/formats/approval.md says, with its description
+// by Describe.
 func (r Request) MarshalJSON() ([]byte, error) {
 	j := jsonRequest{Limited: r.Limited(), What: Describe(r)}
 	mirror(&j, &r)
 	return canonical.Marshal(j)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; what was described there is
-// described anew.
+// UnmarshalJSON reads what MarshalJSON writes; the description is made anew.
 func (r *Request) UnmarshalJSON(b []byte) error {
 	return unmarshal[jsonRequest](b, "a request for approval", r)
 }

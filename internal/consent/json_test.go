@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// fill sets every field of v, texts to bytes that are no UTF-8.
+// fill sets every field of v, texts to bytes that are not UTF-8.
 func fill(v reflect.Value) {
 	switch {
 	case v.Type() == reflect.TypeFor[time.Time]():
@@ -63,9 +63,7 @@ func plainTexts(v any) {
 	}
 }
 
-// TestJSONKeepsEverything writes and reads each type with all of its fields set,
-// also those that are added later.
-// TestJSONKeepsSigns: who reads a request finds the command in it.
+// TestJSONKeepsSigns: a reader of a request finds the command in it.
 func TestJSONKeepsSigns(t *testing.T) {
 	var r Request
 	r.Attempt.Process.Argv = []string{"sh", "-c", "a && b <in >out"}
@@ -74,6 +72,8 @@ func TestJSONKeepsSigns(t *testing.T) {
 	}
 }
 
+// TestJSONKeepsEverything writes and reads each type with all of its fields set,
+// also those that are added later.
 func TestJSONKeepsEverything(t *testing.T) {
 	for _, v := range []any{&Request{}, &Grant{}, &Signed{}} {
 		fill(reflect.ValueOf(v).Elem())

@@ -17,12 +17,12 @@ import (
 	"syscall"
 )
 
-// approverFile holds the key whose signature an answer to a request needs, in
-// the directory of keys, which no view shows.
+// approverFile holds the key that must sign an answer to a request, in the
+// directory of keys, which no view shows.
 const approverFile = "approve.key"
 
-// ApproverKey reads the key of whoever answers requests from the directory of
-// keys, and makes one at first use. A run trusts its public half.
+// ApproverKey reads the key of the user who answers requests from the directory
+// of keys, and makes one at first use. A run trusts its public half.
 func ApproverKey(dir string) (ed25519.PrivateKey, error) {
 	path := filepath.Join(dir, approverFile)
 	k, err := readApproverKey(path)
@@ -70,7 +70,7 @@ func readApproverKey(path string) (ed25519.PrivateKey, error) {
 }
 
 // makeApproverKey writes a new key. One that another process made meanwhile
-// stays: a run may trust it already.
+// stays: a run may already trust it.
 func makeApproverKey(dir, path string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

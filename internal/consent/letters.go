@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// Letters that nobody can tell from an ASCII letter, digit or sign in most type
-// faces: a word of them alone reads as another word.
+// Letters that cannot be distinguished from an ASCII letter, digit or sign in
+// most typefaces: a word of only such letters reads as another word.
 const lookalikes = "аеорсухіјѕһԁԛԝӏѵАВЕЗКМНОРСТУХІЈЅҮԌԚԜӀѴЬ" + // Cyrillic
 	"ονΑΒΕΖΗΙΚΜΝΟΡΤΥΧϲϳϹͿϜ" + // Greek
 	"օսոՕՍՏԼհցյզ" + // Armenian
@@ -17,7 +17,7 @@ const lookalikes = "аеорсухіјѕһԁԛԝӏѵАВЕЗКМНОРСТУХІ
 	"ⵏⵑⵔⵝⴹⵋⵎⵡⵣ" + // Tifinagh
 	"一丨ノㅡㅣ" // strokes
 
-// Letters that resemble one closely enough to pass within a word of ASCII ones.
+// Letters that resemble one closely enough to pass in a word of ASCII letters.
 const nearLookalikes = "вгкмнптьъзбчэёїґћђєӓӧ" + // Cyrillic
 	"αβγεηικρτυωχσςλπδθφ" + // Greek
 	"աբգդեթլխծկձղճմնշռքֆ" + // Armenian
@@ -56,24 +56,24 @@ func isLookalike(r rune) bool {
 	return strings.ContainsRune(lookalikes, r) || within(r, lookalikeRanges)
 }
 
-// resembles reports whether r may pass for an ASCII character among such.
+// resembles reports whether r may pass for an ASCII character among ASCII characters.
 func resembles(r rune) bool {
 	return isLookalike(r) || strings.ContainsRune(nearLookalikes, r) || within(r, nearLookalikeRanges) || unicode.Is(unicode.Nd, r)
 }
 
-// backward reports whether r is a letter of a script that is written from right
-// to left, which turns around what stands beside it.
+// backward reports whether r is a letter of a right-to-left script, which
+// reverses what is beside it.
 func backward(r rune) bool {
 	return r >= 0x0590 && r <= 0x08ff || r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
 }
 
-// ordinary reports whether r is a letter or digit beyond ASCII that shows as
+// ordinary reports whether r is a letter or digit beyond ASCII that looks like
 // what it is.
 func ordinary(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.Nd) && !text.Invisible(r) && !within(r, otherForms)
 }
 
-// attaches reports whether the mark r, after n others, may stand on the letter
+// attaches reports whether the mark r, after n others, can be on the letter
 // base and still be seen there.
 func attaches(r, base rune, n int) bool {
 	switch {

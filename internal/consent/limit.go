@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// limiter counts what was asked and denied. Times are monotonic: to set the
-// clock makes nothing askable. It is guarded by the lock of the queue.
+// limiter counts what was asked and denied. Times are monotonic: setting the
+// clock allows no further question. It is guarded by the lock of the queue.
 type limiter struct {
 	limits  Limits
 	asked   []time.Duration // the requests of the last minute
@@ -17,7 +17,7 @@ type limiter struct {
 	tallies map[string]*tally
 }
 
-// denial is how often the same was denied.
+// denial is how often the same attempt was denied.
 type denial struct {
 	n    int
 	last time.Duration
@@ -27,7 +27,7 @@ func newLimiter(l Limits) limiter {
 	return limiter{limits: l, denials: map[string]*denial{}, tallies: map[string]*tally{}}
 }
 
-// ask takes one more request, or says why there is not to be one.
+// ask counts one more request, or returns why it must not be made.
 func (l *limiter) ask(digest string, pending int, now time.Duration) string {
 	if now < l.calm {
 		return "too much was asked a short while ago, and nobody is asked until that is over"
@@ -47,8 +47,8 @@ func (l *limiter) ask(digest string, pending int, now time.Duration) string {
 	return ""
 }
 
-// denied takes in that a request was not allowed. What ended by itself is no
-// denial.
+// denied notes that a request was not allowed. A request that ended by itself
+// is not a denial.
 func (l *limiter) denied(digest, outcome string, now time.Duration) {
 	if outcome != outcomeAnswer && outcome != outcomeTimeout {
 		return

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// other is an attempt like no other.
+// other is an attempt unlike all others.
 func other(n int) event.Attempt {
 	return changed(push(), func(a *event.Attempt) { a.Process.Argv[3] = fmt.Sprint("branch-", n) })
 }
@@ -121,8 +121,8 @@ func TestDenialsWithoutAQuestionDoNotFillTheRecord(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce has everybody at work at the same time; what counts is that
-// nobody waits for ever, that nothing races, and that each use is recorded.
+// TestManyAtOnce does everything at the same time: no caller waits for ever,
+// nothing races, and each use is recorded.
 func TestManyAtOnce(t *testing.T) {
 	o := newTestQueue(t, func(c *Config) {
 		c.Limits = Limits{PerMinute: 1 << 30, Pending: 50, Again: 1 << 30}
@@ -182,7 +182,7 @@ func TestManyAtOnce(t *testing.T) {
 	if r, a := o.book.count(event.ApprovalRequest), o.book.count(event.ApprovalAnswer); r != a {
 		t.Errorf("%d requests have %d ends", r, a)
 	}
-	// Every grant was used as often as it may at most.
+	// Every grant was used as often as it may be at most.
 	used := map[string]int{}
 	for _, e := range o.book.events {
 		if e.Action == event.ApprovalUse {

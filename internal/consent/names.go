@@ -2,9 +2,9 @@ package consent
 
 import "holdfast.dev/holdfast/internal/floor/text"
 
-// LooksLike returns the first word of a name that holds letters which pass for
-// others, made visible and in quotes; "" where there is none. A review judges the
-// names of files by it, as requests are judged.
+// LooksLike returns the first word of a name that has letters which pass for
+// others, made visible and in quotes; "" if there is none. A review judges
+// names of files by it, like requests.
 func LooksLike(name string) string {
 	if clean(name) {
 		return ""
@@ -15,6 +15,6 @@ func LooksLike(name string) string {
 	return ""
 }
 
-// Unseen reports whether r shows as nothing, or changes how others show. Controls
-// and spaces are not among them.
+// Unseen reports whether r is invisible, or changes how others are shown.
+// Controls and spaces are not included.
 func Unseen(r rune) bool { return text.Invisible(r) }

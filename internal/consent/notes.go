@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// Notes says what of a text a reader would not have seen, had it not been made
-// visible; nil for ordinary text.
+// Notes lists what a reader would not have seen in a text if it had not been
+// made visible; nil for ordinary text.
 func Notes(s string) []string {
 	if clean(s) {
 		return nil
@@ -62,7 +62,7 @@ func (k *kinds) see(r rune, width int) {
 	}
 }
 
-// disguises are the first words of s that hold letters which pass for others,
+// disguises are the first words of s that have letters which pass for others,
 // made visible.
 func disguises(s string, most int) []string {
 	if len(s) > wholeBytes {
@@ -87,7 +87,7 @@ func disguises(s string, most int) []string {
 	return list
 }
 
-// disguisedWord reports whether a word holds letters that pass for others.
+// disguisedWord reports whether a word has letters that pass for others.
 func disguisedWord(word []rune) bool {
 	pieces := make([]piece, len(word))
 	for i, r := range word {

@@ -1,8 +1,8 @@
 package consent
 
-// Outcome is what became of something that a rule of consent was about.
+// Outcome is the outcome of something that a rule of consent was about.
 type Outcome struct {
-	What    string // would have happened, or did
+	What    string // what would have happened, or did
 	Allowed bool
 	How     string // answer, timeout, nobody, limit and so on; "" of a rule that denied without asking
 	By      string // who answered
@@ -11,7 +11,7 @@ type Outcome struct {
 	Count   int    // how often
 }
 
-// Why is how it came about, in words.
+// Why is the reason for the outcome, in words.
 func (o Outcome) Why() string {
 	text := outcomeWords(o.How)
 	switch {
@@ -27,10 +27,10 @@ func (o Outcome) Why() string {
 	return "by a rule"
 }
 
-// OutcomeIgnored is How an answer came about that is none: the request waits on.
+// OutcomeIgnored is the How of an answer that does not count: the request keeps waiting.
 const OutcomeIgnored = "ignored"
 
-// outcomeWords says how a request ended that nobody answered; "" for the rest.
+// outcomeWords says how a request without an answer ended; "" for the rest.
 func outcomeWords(outcome string) string {
 	switch outcome {
 	case "timeout":
@@ -53,5 +53,5 @@ func outcomeWords(outcome string) string {
 	return ""
 }
 
-// Denied reports whether it did not happen for it.
+// Denied reports whether it did not happen because of this outcome.
 func (o Outcome) Denied() bool { return !o.Allowed && o.How != OutcomeIgnored }

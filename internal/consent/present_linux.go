@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// presentFile is locked by whoever follows what runs ask, so that a run that
-// begins knows that somebody is there before he has found it.
+// presentFile is locked by each process that follows what runs ask, so that a
+// new run knows that somebody is there before that process has found it.
 const presentFile = "attending"
 
 // announcePresence says that somebody is there to answer, until leave is called.
@@ -30,7 +30,7 @@ func announcePresence(state string) (leave func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// Present reports whether anybody follows what the runs below a state directory ask.
+// Present reports whether a process follows what the runs below a state directory ask.
 func Present(state string) bool {
 	f, err := os.OpenFile(filepath.Join(state, presentFile), os.O_RDWR|syscall.O_NOFOLLOW, 0)
 	if err != nil {

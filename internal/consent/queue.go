@@ -1,14 +1,3 @@
-// Package consent keeps what waits for a human's answer. An attempt that a rule
-// of consent is about becomes a request, which is answered, runs out of time or
-// ends with the run; an answer becomes a grant, which names exactly what it
-// covers, is used up and expires. Everything of it is recorded before it has an
-// effect.
-//
-// The package knows neither policy nor how somebody is told: it is asked, and
-// answers come to it signed. [New] makes the [Queue] of a run. Below it:
-//
-//	rules  what needs an answer: conditions over attempts, and ready sets of them
-//	gate   joins both to a run: holds the attempt, asks, and lets it go on
 package consent
 
 import (
@@ -27,27 +16,27 @@ type Config struct {
 	Session   string
 	Sink      event.Sink          // where requests, answers and uses are recorded; what cannot be recorded is denied
 	Grant     ed25519.PrivateKey  // signs grants; nil: one of this queue alone
-	Approvers []ed25519.PublicKey // an answer needs the signature of one of them; without any nobody is asked
-	Timeout   time.Duration       // how long a request waits; 0: nobody is asked and everything is denied
+	Approvers []ed25519.PublicKey // an answer needs the signature of one of them; without any, no human is asked
+	Timeout   time.Duration       // how long a request waits; 0: no human is asked and everything is denied
 	Limits    Limits
 
-	// Notify is told of each new request, in a goroutine of its own that nobody
-	// waits for.
+	// Notify is called with each new request, in a goroutine of its own that
+	// nothing waits for.
 	Notify func(Request)
 
-	Chain    func(event.Process) []Asker // who asks, the nearest first; nil: not known
+	Chain    func(event.Process) []Asker // the asking programs, the nearest first; nil: not known
 	Writable func(path string) bool      // whether what runs inside may write that file; nil: not known
 	Now      func() time.Time            // wall clock; nil: time.Now
 }
 
-// Limits are how much a human is asked. What is beyond them is denied without
-// asking. A zero field has the value that stands at it.
+// Limits bound how much a human is asked. What is beyond them is denied without
+// asking. A zero field has the default in its comment.
 type Limits struct {
 	Pending   int           // requests that wait at a time: 16
 	PerMinute int           // new requests within a minute: 30
 	Waiters   int           // identical attempts that wait on one request: 256
-	Again     int           // how often the same is asked about although it was denied: 3
-	Calm      time.Duration // how long nothing more is asked about after PerMinute, and the same not after Again: 5 minutes
+	Again     int           // how often the same is asked about after it was denied: 3
+	Calm      time.Duration // how long nothing is asked about after PerMinute, nor the same after Again: 5 minutes
 }
 
 func (l Limits) complete() Limits {
@@ -70,9 +59,9 @@ func (l Limits) complete() Limits {
 // called from several goroutines at once.
 type Queue struct {
 	config Config
-	key    [32]byte // of digests; nobody outside can try what a secret is
+	key    [32]byte // of digests; without it, a secret cannot be found by trying
 	clock  clock
-	ops    sync.WaitGroup // what is under way and Close waits for
+	ops    sync.WaitGroup // work in progress that Close waits for
 
 	mu       sync.Mutex
 	closed   bool
@@ -120,7 +109,7 @@ func New(c Config) (*Queue, error) {
 // GrantKey is the key by which the queue's grants are verified.
 func (q *Queue) GrantKey() ed25519.PublicKey { return q.config.Grant.Public().(ed25519.PublicKey) }
 
-// enter takes part in what Close waits for; false after Close.
+// enter joins the work that Close waits for; false after Close.
 func (q *Queue) enter() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -131,8 +120,8 @@ func (q *Queue) enter() bool {
 	return true
 }
 
-// Close denies everything that waits, and returns when nothing of the queue is
-// under way any more. What is asked afterwards is denied.
+// Close denies everything that waits, and returns when no work of the queue is
+// in progress any more. What is asked afterwards is denied.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	if q.closed {
@@ -160,9 +149,8 @@ func (q *Queue) Close() {
 	q.unwatch()
 }
 
-// clock tells the time twice: a wall clock that is set back must not make
-// anything last longer, and a monotonic one stands still while the machine
-// sleeps.
+// clock reads two clocks: a wall clock that is set back must not make anything
+// last longer, and a monotonic one stops while the machine sleeps.
 type clock struct {
 	wall  func() time.Time
 	start time.Time
@@ -178,5 +166,5 @@ type moment struct {
 
 func (m moment) add(d time.Duration) moment { return moment{m.wall.Add(d), m.mono + d} }
 
-// over reports whether by either clock it is m or later.
+// over reports whether m has come by either clock.
 func (m moment) over(now moment) bool { return !now.wall.Before(m.wall) || now.mono >= m.mono }

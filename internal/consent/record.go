@@ -47,8 +47,7 @@ func (q *Queue) event(action string, a event.Attempt, rule string) event.Event {
 	}
 }
 
-// object is what an attempt is about, as the event would have it that the
-// attempt becomes.
+// object is what an attempt is about, as its event names it.
 func object(a event.Attempt) string {
 	switch a.Kind {
 	case event.KindConnect, event.KindRequest, event.KindCredential:
@@ -131,9 +130,9 @@ func (q *Queue) recordExpire(g Grant) error {
 	return q.config.Sink.Emit(e)
 }
 
-// Refusals without a request are recorded one by one up to some number a minute;
-// those beyond are counted, and the count is recorded a minute later or at the
-// end. Nobody is to fill the record with what is denied anyway.
+// Refusals without a request are recorded one by one up to some number a
+// minute; those beyond are counted, and the count is recorded a minute later or
+// at the end. What is denied anyway must not fill the record.
 var recordedPerMinute = map[string]int{outcomeLimit: 1, outcomeRule: 30, outcomeNobody: 30, outcomeClosed: 1}
 
 // tally counts the refusals of one kind.
@@ -144,11 +143,11 @@ type tally struct {
 	last    event.Event
 }
 
-// maxTallies is how many kinds are told apart: rules are few.
+// maxTallies is how many kinds are counted separately: rules are few.
 const maxTallies = 256
 
-// refuse denies what nobody is asked about. The record of it changes nothing: it
-// is denied either way.
+// refuse denies without asking. The record of it changes nothing: it is denied
+// either way.
 func (q *Queue) refuse(asked question, outcome, reason string) event.Ruling {
 	ruling := event.Ruling{Verdict: event.Denied, Rule: asked.rule, Reason: reason}
 	e := q.event(event.ApprovalRule, asked.attempt, asked.rule)
@@ -198,7 +197,7 @@ type ended struct {
 	outcome string
 	allow   bool
 	by      string
-	at      time.Time // zero: in this moment
+	at      time.Time // zero: at this moment
 }
 
 func (e ended) String() string {
@@ -219,7 +218,7 @@ func (e ended) String() string {
 	return "the run ended"
 }
 
-// recent is how the last requests ended, for those who answer late.
+// recent holds how the last requests ended, for late answers.
 type recent struct {
 	of    map[string]ended
 	order []string

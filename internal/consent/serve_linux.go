@@ -29,13 +29,13 @@ const (
 	revokeOrder = "approvals.revoke"
 )
 
-// watchPause is the least time between two states that a watcher is sent.
+// watchPause is the least time between two states that are sent to a watcher.
 const watchPause = 20 * time.Millisecond
 
 var errNothingAsked = errors.New("this run asks nothing: its policy has no rule under ask")
 
-// order is one about approvals, and reply its answer, of which an order to watch gets
-// one after the other.
+// order is an order about approvals, and reply its answer; an order to watch
+// gets one after the other.
 type (
 	order struct {
 		Do     string
@@ -62,7 +62,7 @@ func Handlers(session string, q *Queue) map[string]control.Handler {
 	}
 }
 
-// server is the queue of one run, for those who give orders.
+// server serves orders for the queue of one run.
 type server struct {
 	session string
 	queue   *Queue // nil when nothing is ever asked
@@ -76,7 +76,7 @@ func (s *server) list(context.Context, *net.UnixConn, []byte) (any, error) {
 	return reply{Waiting: &w}, nil
 }
 
-// pass gives the signed answer of an order to the queue.
+// pass passes the signed answer of an order to the queue.
 func (s *server) pass(line []byte, to func(*Queue, Signed) error) error {
 	if s.queue == nil {
 		return errNothingAsked
@@ -91,13 +91,13 @@ func (s *server) pass(line []byte, to func(*Queue, Signed) error) error {
 	return to(s.queue, *o.Signed)
 }
 
-// waiting is what is asked now.
+// waiting returns what is asked now.
 func (s *server) waiting() Waiting {
 	return Waiting{Session: s.session, Requests: s.queue.Pending(), Grants: s.queue.Grants()}
 }
 
 // watch sends what is asked, now and whenever it changes, until the watcher
-// leaves or the run ends. Meanwhile somebody is there to answer.
+// leaves or the run ends. Meanwhile the run counts as attended.
 func (s *server) watch(ctx context.Context, conn *net.UnixConn, _ []byte) (any, error) {
 	if s.queue == nil {
 		return nil, errNothingAsked
@@ -112,7 +112,7 @@ func (s *server) watch(ctx context.Context, conn *net.UnixConn, _ []byte) (any, 
 	go func() {
 		defer close(left)
 		defer cancel()
-		io.Copy(io.Discard, conn) // a watcher says nothing more
+		io.Copy(io.Discard, conn) // a watcher sends nothing more
 	}()
 	defer func() { conn.SetReadDeadline(time.Now()); <-left }()
 	changed := s.queue.Watch(ctx)

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Scope is how far an answer goes.
+// Scope is how far an answer reaches.
 type Scope string
 
 // The scopes.
@@ -17,7 +17,7 @@ const (
 	For     Scope = "for"     // the same for a time
 )
 
-// Asker is a program of the chain of those that ask.
+// Asker is a program in the chain of those that ask.
 type Asker struct {
 	PID        int
 	Executable string
@@ -26,13 +26,13 @@ type Asker struct {
 
 // Request is what waits for an answer.
 type Request struct {
-	ID       string // short, of letters and digits; unlike that of any other request of the session
-	Nonce    string // of this request alone: an answer has it
+	ID       string // short, of letters and digits; unique in the session
+	Nonce    string // of this request alone: an answer repeats it
 	Session  string
 	Asked    time.Time
 	Expires  time.Time // then it is denied
 	Attempt  event.Attempt
-	Chain    []Asker // who asks, the nearest first
+	Chain    []Asker // the asking programs, the nearest first
 	Rule     string  // that asks, as file:line
 	Reason   string  // of that rule, in words
 	Digest   string  // HMAC-SHA-256 in hex of exactly what would happen
@@ -40,16 +40,15 @@ type Request struct {
 	Writable bool    // what runs inside may write the program or the script that would be executed
 }
 
-// Limited says why r can be allowed only once; "" where it can be for longer.
+// Limited returns why r can be allowed only once; "" if it can be for longer.
 func (r Request) Limited() string { return limited(r.Attempt) }
 
-// Answer begins the answer to r: what remains is whether, how far, and who says
-// so.
+// Answer begins the answer to r: whether, how far and by whom is still to be set.
 func (r Request) Answer() Answer {
 	return Answer{Session: r.Session, Request: r.ID, Nonce: r.Nonce, Digest: r.Digest}
 }
 
-// Answer is what a human says of a request, or that a grant is taken back.
+// Answer is a human's decision on a request, or takes a grant back.
 type Answer struct {
 	Session string
 	Request string // its ID, with its Nonce and Digest
@@ -58,13 +57,13 @@ type Answer struct {
 	Grant   string // instead of these three: the grant that Revoke takes back
 
 	Allow     bool
-	Scope     Scope         // where Allow is true
+	Scope     Scope         // if Allow is true
 	For       time.Duration // of scope for: whole seconds, up to Longest
 	Directory bool          // of a file: everything below its directory, see Words
 	Uses      int           // how often; 0: of scope once 1, else without limit
 	Reason    string
 	By        string // who answers
-	Via       string // which way it came, such as terminal
+	Via       string // how it came, such as terminal
 	At        time.Time
 }
 

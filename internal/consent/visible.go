@@ -7,16 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how much of a text is shown in characters, where it is not shown in
-// full.
+// longest is how much of a text is shown in characters, unless it is shown in full.
 const longest = 1000
 
 // Visible is a text in one line in which nothing hides. It consists of printable
-// ASCII and of letters and digits of other scripts. What else there is, and
-// letters that pass for ASCII ones, stand as \u{202E}; a byte that is no part of
-// a character as \x9b, a backslash as \\, and many spaces in a row as
-// \{12 spaces}. Of a long text the middle is left out, and \{345 bytes left out}
-// says so. No other text than s is shown the same unless something is left out.
+// ASCII and of letters and digits of other scripts. Anything else, and letters
+// that pass for ASCII ones, are shown as \u{202E}; a byte that is not part of a
+// character as \x9b, a backslash as \\, and many spaces in a row as \{12
+// spaces}. Of a long text the middle is left out, and \{345 bytes left out} says
+// so. No other text than s is shown the same unless something is left out.
 func Visible(s string) string { return visible(s, longest) }
 
 func visible(s string, most int) string {
@@ -45,10 +44,10 @@ func clean(s string) bool {
 	return !strings.Contains(s, manySpaces)
 }
 
-// manySpaces are as many spaces as are counted and not shown.
+// manySpaces is the shortest run of spaces that is counted instead of shown.
 const manySpaces = "     "
 
-// boundary is the place at or before i where a character begins.
+// boundary is the index at or before i where a character begins.
 func boundary(s string, i int) int {
 	for n := 0; n < utf8.UTFMax && i > 0 && i < len(s) && !utf8.RuneStart(s[i]); n++ {
 		i--
@@ -58,13 +57,13 @@ func boundary(s string, i int) int {
 
 // piece is a character as it is shown, or something instead of several.
 type piece struct {
-	r     rune // of the text; -1 for a byte that is none
+	r     rune // of the text; -1 for a byte that is not part of one
 	show  string
 	width int // of the text, in bytes
-	hole  int // bytes that nobody looked at
+	hole  int // bytes that were not looked at
 }
 
-// scan takes a text apart and says how each character is shown.
+// scan splits a text and decides how each character is shown.
 func scan(s string) []piece {
 	pieces := make([]piece, 0, len(s))
 	var marks marks
@@ -87,9 +86,9 @@ func scan(s string) []piece {
 	return pieces
 }
 
-// marks follows letters and the marks on them.
+// marks tracks letters and the marks on them.
 type marks struct {
-	base rune // letter that a mark may stand on; 0 for none
+	base rune // letter that a mark may be on; 0 for none
 	n    int
 }
 
@@ -113,7 +112,7 @@ func (m *marks) shows(r rune) bool {
 	return false
 }
 
-// escape is how a piece is shown that cannot be shown as it is.
+// escape is the form of a piece that cannot be shown as it is.
 func escape(p piece) string {
 	switch p.r {
 	case ' ':
@@ -132,8 +131,8 @@ func escape(p piece) string {
 	return fmt.Sprintf(`\u{%04X}`, p.r)
 }
 
-// unmask escapes the letters that pass for others in the word that they are in,
-// and those that turn around the direction of a text that has both.
+// unmask escapes letters that pass for others in their word, and letters that
+// reverse the direction in a text with both directions.
 func unmask(pieces []piece) {
 	forward := false
 	for _, p := range pieces {
@@ -162,7 +161,7 @@ func unmask(pieces []piece) {
 
 func escaped(p piece) bool { return strings.HasPrefix(p.show, `\`) }
 
-// wordLen is how many pieces belong to the word that begins there.
+// wordLen is how many pieces the word at the beginning has.
 func wordLen(pieces []piece) int {
 	for i, p := range pieces {
 		if escaped(p) || p.r < 0x80 && !unicode.IsLetter(p.r) && !unicode.IsDigit(p.r) {
@@ -173,7 +172,7 @@ func wordLen(pieces []piece) int {
 }
 
 // disguised reports whether a word may be read as another: it has ASCII letters
-// and some that resemble them, or none that is not the twin of one.
+// and some that resemble them, or only letters that are twins of one.
 func disguised(word []piece) bool {
 	ascii, like, other := false, false, false
 	for _, p := range word {
@@ -190,7 +189,7 @@ func disguised(word []piece) bool {
 	return like && (ascii || !other)
 }
 
-// join puts pieces together, at most about that many characters of them.
+// join joins pieces, at most about that many characters of them.
 func join(pieces []piece, most int) string {
 	total := 0
 	for _, p := range pieces {
@@ -221,7 +220,7 @@ func join(pieces []piece, most int) string {
 	return b.String()
 }
 
-// fitting says which pieces are left out: those from first to before last. A
+// fitting returns which pieces are left out: those from first to before last. A
 // third of the room is for the end.
 func fitting(pieces []piece, most int) (first, last int) {
 	room := most - most/3
@@ -245,8 +244,8 @@ func runes(s string) int { return utf8.RuneCountInString(s) }
 // plainSigns need no quotes in a shell.
 const plainSigns = "/.,_-+=:@%^"
 
-// Quote is a text as one word of a shell, made visible: where nothing is special
-// in it as it is, else in quotes, and in $'…' where something is escaped.
+// Quote is a text as one word of a shell, made visible: as it is if nothing in
+// it is special, else in quotes, and in $'…' if something is escaped.
 func Quote(s string) string { return quote(s, longest) }
 
 func quote(s string, most int) string {

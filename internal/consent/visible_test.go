@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// TestVisible has what is shown on the right for what came on the left. The
+// TestVisible has each text on the left and its visible form on the right. The
 // first rows are cases TTY-009 and TTY-010 of the escape catalogue.
 func TestVisible(t *testing.T) {
 	for in, want := range map[string]string{
@@ -90,7 +90,7 @@ func TestALongTextShowsItsEnd(t *testing.T) {
 	}
 }
 
-// unseen takes Visible back.
+// unseen reverses Visible.
 func unseen(t testing.TB, v string) string {
 	var b strings.Builder
 	for v != "" {
@@ -137,7 +137,7 @@ func unseen(t testing.TB, v string) string {
 	return b.String()
 }
 
-// harmless fails where a text could do more on a terminal than stand there.
+// harmless fails if a text could do more on a terminal than be shown.
 func harmless(t testing.TB, v string) {
 	t.Helper()
 	n := 0

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// watcher is somebody who wants to know that something changed.
+// watcher is notified when something changes.
 type watcher struct {
 	changed chan struct{}
 	stop    func() bool
 }
 
-// Watch returns a channel that says that Pending, Grants or Attended may be
-// different from before; several changes may be one. It is closed when ctx ends
+// Watch returns a channel that signals that Pending, Grants or Attended may
+// have changed; several changes may be one signal. It is closed when ctx ends
 // or the queue closes.
 func (q *Queue) Watch(ctx context.Context) <-chan struct{} {
 	w := &watcher{changed: make(chan struct{}, 1)}
@@ -40,12 +40,12 @@ func (q *Queue) drop(w *watcher) {
 	}
 }
 
-// wake tells all watchers. The lock is held.
+// wake notifies all watchers. The lock is held.
 func (q *Queue) wake() {
 	for w := range q.watchers {
 		select {
 		case w.changed <- struct{}{}:
-		default: // it has not looked since the last time
+		default: // it has not read the last signal yet
 		}
 	}
 }
@@ -85,7 +85,7 @@ func (q *Queue) Attended() bool {
 	return q.attended > 0
 }
 
-// Grants are the live approvals, the oldest first.
+// Grants returns the live approvals, the oldest first.
 func (q *Queue) Grants() []Grant {
 	q.mu.Lock()
 	defer q.mu.Unlock()

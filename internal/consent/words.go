@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// How much of a command line stands in one line.
+// How much of a command line is shown in one line.
 const (
 	lineWord  = 80  // characters of one argument
 	lineTotal = 240 // of all but the last two
 )
 
-// Summary is an attempt in one line, made visible: of a long command line the
-// beginning and the end.
+// Summary is an attempt in one line, made visible: for a long command line its
+// beginning and end.
 func Summary(a event.Attempt) string {
 	switch a.Kind {
 	case event.KindExec:
@@ -48,8 +48,8 @@ func Summary(a event.Attempt) string {
 	return "do something of a kind that is not known: " + quote(string(a.Kind), lineWord)
 }
 
-// command is the command line of an exec. Words from right to left would turn
-// around those beside them, and are not to.
+// command is the command line of an exec. Words from right to left must not
+// reverse those beside them.
 func command(a event.Attempt) string {
 	argv := executed(a)
 	if len(argv) == 0 {
@@ -78,7 +78,7 @@ func command(a event.Attempt) string {
 	return strings.Join(words, " ")
 }
 
-// executed are the arguments as the executable gets them: of a script its
+// executed are the arguments as the executable gets them: for a script its
 // interpreter's.
 func executed(a event.Attempt) []string {
 	argv := slices.Clone(a.Process.Argv)
@@ -88,7 +88,7 @@ func executed(a event.Attempt) []string {
 	return slices.Concat([]string{a.Process.Executable}, a.Interpreted, argv[min(1, len(argv)):])
 }
 
-// quoteForward is quote for a word that stands beside others.
+// quoteForward is quote for a word beside others.
 func quoteForward(s string) string {
 	q := quote(s, lineWord)
 	if !strings.ContainsFunc(q, backward) {
@@ -137,8 +137,8 @@ func changing(a event.Attempt) string {
 	return s + quoteForward(a.To)
 }
 
-// host is the name of a host. The network takes only names in ASCII, so that one in
-// other letters stands here as xn--….
+// host is the name of a host. The network accepts only names in ASCII, so one
+// in other letters is shown as xn--….
 func host(a event.Attempt) string { return visible(a.Host, 300) }
 
 // place is where a connection goes.
@@ -264,7 +264,7 @@ func (c Covers) Words() string {
 // hashShown is how many digits of a hash are shown.
 const hashShown = 12
 
-// program is a file of that hash, of which so many characters are shown.
+// program is a file with its hash, of which so many characters are shown.
 func program(file, sha256 string, most int) string {
 	if sha256 == "" {
 		return quote(file, most) + " (content not known)"

@@ -1,14 +1,3 @@
-// Package credentials keeps secrets outside the boundary. Inside there is a
-// placeholder for each credential; whoever forwards a request asks for the
-// secret, and gets it for that request only if the grant still stands and a
-// record of the use was kept. The package knows nothing of connections, headers
-// or TLS: what is done with a secret is for its caller to decide.
-//
-// [New] is the way in. [Broker.Open] hands out a secret for one request, as a lease
-// where the source gives one (lease.go); source*.go read secrets from files, commands,
-// GitHub, HTTP services and Vault; grant.go and store.go keep what a human allowed and
-// for how long; placeholder.go makes the texts that stand inside for secrets, and
-// decoys.go those that no one may use.
 package credentials
 
 import (
@@ -33,23 +22,23 @@ type Config struct {
 	Session     string
 	Credentials []policy.Credential
 	Grants      string     // directory of grants and revocations; "" for none
-	Sink        event.Sink // is told of every use before the secret is given out; nil when nobody keeps records
+	Sink        event.Sink // gets every use before the secret is given out; nil if no records are kept
 	Writable    []string   // trees that the command may change: no source is read or executed from there
 
-	// Gate says of each use what the rules of consent say, before a secret is given
-	// out; nil for none. What it leaves open waits. Wants says whether any of its
-	// rules can be about a kind; nil that each may be.
+	// Gate judges each use by the rules of consent, before a secret is given
+	// out; nil for none. A use that it leaves open waits. Wants reports whether
+	// any of its rules can be about a kind; nil means that each may be.
 	Gate  event.Gate
 	Wants func(event.Kind) bool
 
-	// Held is told of every secret value before it is used, by the name of its
-	// credential, so that it is kept out of what is written down; nil when nobody
-	// writes. It may be called several times at once, and more than once of a value.
+	// Held is called with every secret value before it is used, and the name of its
+	// credential, so that the value is kept out of what is written; nil if nothing is
+	// written. It may be called several times at once, and more than once for a value.
 	Held func(name, value string)
 
 	Now     func() time.Time            // nil for the machine's clock
 	Env     func(string) (string, bool) // variables of the supervisor; nil for its environment
-	Unset   func(string) error          // takes a variable that holds a secret away, so that nothing inherits it; nil when it is not to be done
+	Unset   func(string) error          // removes a variable that holds a secret, so that nothing inherits it; nil to keep them
 	Environ []string                    // of commands that are sources; nil for the supervisor's environment
 	Client  *http.Client                // speaks to Vault and GitHub; nil for one that verifies TLS, with the proxy and the authorities that the environment names
 }
@@ -64,17 +53,17 @@ type Broker struct {
 
 	life     context.Context // ends with Close
 	end      context.CancelFunc
-	revoking sync.WaitGroup // revocations upstream that are under way
+	revoking sync.WaitGroup // revocations upstream that are in progress
 	held     chan struct{}  // as many uses as may wait for a human
 
 	mu     sync.Mutex
 	closed bool
 	denied map[string]denials             // by reason
 	issued map[[sha256.Size]byte]struct{} // hashes of what follows
-	given  []func() []byte                // the values; functions, for fmt shows what a pointer points to
+	given  []func() []byte                // the values; functions, because fmt shows what a pointer points to
 }
 
-// Format writes what may be seen of a broker, whatever the verb.
+// Format writes only what may be seen of a broker, for any verb.
 func (b *Broker) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "broker of %d credentials", len(b.order))
 }
@@ -82,11 +71,11 @@ func (b *Broker) Format(f fmt.State, _ rune) {
 // New makes the placeholders of a session and reads the secrets that are in the
 // environment. It fetches nothing: a source that fails does so at the first use.
 func New(c Config) (*Broker, error) {
-	// With GODEBUG=http2debug net/http writes each header there, those that
-	// authenticate among them. Nothing of this program writes to it.
+	// With GODEBUG=http2debug net/http writes each header to this log,
+	// including those that authenticate. Nothing of this program writes to it.
 	log.SetOutput(io.Discard)
 	if c.Now == nil {
-		// Without the monotonic clock, which stands still while the machine sleeps.
+		// Without the monotonic clock, which stops while the machine sleeps.
 		c.Now = func() time.Time { return time.Now().Round(0) }
 	}
 	if c.Env == nil {
@@ -130,14 +119,14 @@ func New(c Config) (*Broker, error) {
 	return b, nil
 }
 
-// held tells whoever writes of a secret.
+// held passes a secret to Held.
 func (c Config) held(name, value string) {
 	if c.Held != nil && value != "" {
 		c.Held(name, value)
 	}
 }
 
-// Bound lists what may be used towards a destination.
+// Bound lists what may be used for a destination.
 func (b *Broker) Bound(name string, port int) []Binding {
 	var out []Binding
 	for _, h := range b.order {
@@ -148,11 +137,11 @@ func (b *Broker) Bound(name string, port int) []Binding {
 	return out
 }
 
-// Detect names the credentials whose placeholder stands in data: as it is,
+// Detect names the credentials whose placeholder is in data: as it is,
 // percent-encoded up to twice, or in base64.
 func (b *Broker) Detect(data []byte) []string { return b.detect.find(data) }
 
-// Placeholders are the variables inside that hold placeholders.
+// Placeholders returns the variables inside that hold placeholders.
 func (b *Broker) Placeholders() []policy.Env {
 	var out []policy.Env
 	for _, h := range b.order {
@@ -172,9 +161,9 @@ func (b *Broker) Issued() [][]byte {
 	return out
 }
 
-// Open gives the secret for one request, and counts it. The use is recorded
-// first: without a record there is no secret. Where a rule of consent asks about
-// the use it waits for the answer.
+// Open returns the secret for one request, and counts it. The use is recorded
+// first: without a record there is no secret. If a rule of consent asks about
+// the use, Open waits for the answer.
 func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, error) {
 	h := b.holders[credential]
 	if h == nil {
@@ -193,8 +182,8 @@ func (b *Broker) Open(ctx context.Context, credential string, use Use) (Secret, 
 	return secret, nil
 }
 
-// refused records a use that did not happen. Nothing hangs on the record: there
-// is no secret either way.
+// refused records a use that did not happen. Nothing depends on the record:
+// there is no secret either way.
 func (b *Broker) refused(h *holder, use Use, err error) {
 	if b.config.Sink == nil || errors.Is(err, errUnrecorded) || b.tooOften(err.Error()) {
 		return
@@ -211,17 +200,17 @@ func (b *Broker) refused(h *holder, use Use, err error) {
 
 const (
 	denialsMinute = 60   // records of the same refusal
-	denialsMost   = 1024 // different refusals that are counted; those after them are not recorded
+	denialsMost   = 1024 // different refusals that are counted; later ones are not recorded
 )
 
-// denials are how often a refusal was recorded in the minute that began then.
+// denials is how often a refusal was recorded in the minute that began at a time.
 type denials struct {
 	since time.Time
 	n     int
 }
 
-// tooOften reports whether a refusal was recorded often enough. Who is
-// refused must not be able to fill the record of the run.
+// tooOften reports whether a refusal was recorded often enough. A refused
+// program must not be able to fill the record of the run.
 func (b *Broker) tooOften(reason string) bool {
 	now := b.config.Now()
 	b.mu.Lock()
@@ -238,7 +227,7 @@ func (b *Broker) tooOften(reason string) bool {
 	return d.n > denialsMinute
 }
 
-// record keeps the record of a use that is about to happen.
+// record records a use that is about to happen.
 func (b *Broker) record(h *holder, use Use, l *lease, left string) error {
 	if b.config.Sink == nil {
 		return nil
@@ -252,7 +241,7 @@ func (b *Broker) record(h *holder, use Use, l *lease, left string) error {
 	return nil
 }
 
-// errUnrecorded marks the failure of the record itself.
+// errUnrecorded means that the record itself failed.
 var errUnrecorded = errors.New("no record, no secret")
 
 func (b *Broker) event(h *holder, use Use) event.Event {
@@ -263,8 +252,8 @@ func (b *Broker) event(h *holder, use Use) event.Event {
 	}
 }
 
-// remember keeps what must not come back in an answer. It reports false after
-// Close, when nothing may be given out any more.
+// remember keeps a secret that must not come back in an answer. It returns
+// false after Close, when nothing may be given out any more.
 func (b *Broker) remember(s Secret) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -292,9 +281,8 @@ func (b *Broker) isClosed() bool {
 // the user waits for it.
 const closeTime = 10 * time.Second
 
-// Close revokes upstream what was made for this session and can be revoked, and
-// forgets every secret. What failed is returned; nothing is given out any more
-// either way.
+// Close revokes upstream what was made for this session and can be revoked, and forgets
+// every secret. It returns what failed; nothing is given out any more either way.
 func (b *Broker) Close() error {
 	b.mu.Lock()
 	done := b.closed
@@ -322,13 +310,13 @@ func (b *Broker) Close() error {
 	return errors.Join(errs...)
 }
 
-// Error says why there is no secret. It holds nothing that a source printed.
+// Error says why there is no secret. It contains nothing that a source printed.
 type Error struct {
 	Credential string
 	Reason     string // in words
 	hint       string
 	cause      error
-	consent    bool   // a rule of consent refused, or a human
+	consent    bool   // a rule of consent, or a human, refused
 	rule       string // of consent, as file:line
 }
 
@@ -350,8 +338,8 @@ func (e *Error) Hint() string {
 	return "see what there is with: holdfast grant list"
 }
 
-// discard reads a little of an answer that nobody wants, so that the connection
-// can be used again.
+// discard reads a little of an answer that is not needed, so that the
+// connection can be used again.
 func discard(body io.ReadCloser) {
 	io.CopyN(io.Discard, body, 4<<10)
 	body.Close()

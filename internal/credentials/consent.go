@@ -12,7 +12,7 @@ import (
 // heldMost is how many uses may wait for a human at once; more are refused.
 const heldMost = 64
 
-// consentKey is the key of the uses that were asked about, in a context.
+// consentKey is the key, in a context, of the uses that were asked about.
 type consentKey struct{}
 
 // priorConsent is one of them; before leads to the others.
@@ -33,16 +33,16 @@ func (a *priorConsent) find(credential string, use Use) (event.Ruling, bool) {
 	return event.Ruling{}, false
 }
 
-// Consent asks about one use of a credential, and waits where a human has to say.
-// Nothing is taken and no lock is held meanwhile: what was leased may end, and
-// Open finds that out. The context that comes back is for Open, which does not ask
-// about this use again; who needs several secrets for one request asks about all of
-// them first. Where there is no gate nothing is asked. The ruling says when what
-// is done with the secret must end.
+// Consent asks about one use of a credential, and waits if a human has to
+// decide. No use is counted and no lock is held meanwhile: a lease may end, and
+// Open finds that out. The returned context is for Open, which does not ask
+// about this use again; a caller that needs several secrets for one request
+// asks about all of them first. Without a gate nothing is asked. The ruling
+// says when what is done with the secret must end.
 func (b *Broker) Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error) {
 	h := b.holders[credential]
 	if h == nil || !b.asks() {
-		return ctx, event.Ruling{}, nil // Open says what there is to say
+		return ctx, event.Ruling{}, nil // Open returns the error, if there is one
 	}
 	use = withoutQuery(use)
 	ruling, err := b.ask(ctx, h, use)
@@ -58,8 +58,8 @@ func (b *Broker) asks() bool {
 	return b.config.Gate != nil && (b.config.Wants == nil || b.config.Wants(event.KindCredential))
 }
 
-// ask asks about a use, unless it was asked about already. Nobody is asked about
-// one that comes to nothing anyway.
+// ask asks about a use, unless it was asked about before. It does not ask about
+// a use that would fail anyway.
 func (b *Broker) ask(ctx context.Context, h *holder, use Use) (event.Ruling, error) {
 	done, _ := ctx.Value(consentKey{}).(*priorConsent)
 	if ruling, was := done.find(h.cred.Name, use); was || !b.asks() {
@@ -83,7 +83,7 @@ func (b *Broker) ask(ctx context.Context, h *holder, use Use) (event.Ruling, err
 	return r, h.unapproved(cmp.Or(r.Reason, "a rule of consent denies it"), r)
 }
 
-// unapproved refuses what rules of consent, or a human, do not allow.
+// unapproved is the error for a use that rules of consent, or a human, do not allow.
 func (h *holder) unapproved(reason string, r event.Ruling) *Error {
 	e := h.refuse(reason, nil)
 	e.consent, e.rule = true, r.Rule
@@ -108,7 +108,7 @@ func (b *Broker) awaitHuman(ctx context.Context, r event.Ruling) event.Ruling {
 	case b.held <- struct{}{}:
 		defer func() { <-b.held }()
 	default:
-		end(errCrowded) // Wait must be called also then: it takes the question back
+		end(errCrowded) // Wait must be called even then: it withdraws the question
 	}
 	answer := r.Wait(ctx)
 	if cause := context.Cause(ctx); cause != nil {
@@ -126,7 +126,7 @@ var (
 	errCrowded = errors.New("too much waits for an answer already")
 )
 
-// usable says why a use would come to nothing at this moment.
+// usable returns why a use would fail at this moment.
 func (h *holder) usable(ctx context.Context, use Use) error {
 	if err := h.take(ctx, use); err != nil {
 		return err

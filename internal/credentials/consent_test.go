@@ -97,7 +97,7 @@ func TestARuleDeniesAUseAndOthersAreNotAskedAbout(t *testing.T) {
 		case "/deny":
 			return event.Ruling{Verdict: event.Denied, Rule: "policy.yaml:3", Reason: "never"}
 		case "/broken":
-			return event.Ruling{} // asks, and nobody can be
+			return event.Ruling{} // asks, but there is no one to ask
 		}
 		return event.Ruling{Verdict: event.Allowed}
 	})})
@@ -157,7 +157,7 @@ func TestTwoWaitAndOneIsTheLastUse(t *testing.T) {
 	b := newBroker(t, Config{Credentials: []policy.Credential{cred}, Env: environment("TOKEN", theSecret), Gate: h})
 	one, two := openLater(t.Context(), b), openLater(t.Context(), b)
 	<-h.asked
-	<-h.asked // neither keeps the other from being asked about
+	<-h.asked // neither prevents the question about the other
 	h.say <- yes
 	h.say <- yes
 	results := []error{(<-one).err, (<-two).err}
@@ -233,8 +233,8 @@ func TestAllAreAskedAboutBeforeTheFirstIsTaken(t *testing.T) {
 	}
 }
 
-// TestNoSecretOnAnApprovalThatEnded: between the answer and the secret lies a
-// fetch, which may take long.
+// TestNoSecretOnAnApprovalThatEnded: between the answer and the secret there is
+// a fetch, which may take long.
 func TestNoSecretOnAnApprovalThatEnded(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})

@@ -9,20 +9,20 @@ import (
 	"sync"
 )
 
-// Decoy is a value that nobody has a reason to send anywhere: of a honeytoken.
+// Decoy is the value of a honeytoken, which no one has a reason to send anywhere.
 type Decoy struct {
 	Kind  string // such as "aws"
 	Value string // random, 16 bytes or more
 }
 
-// Decoys finds values of honeytokens in what is on its way out. It needs no
-// Broker: a run has honeytokens also where it has no credentials.
+// Decoys finds values of honeytokens in outgoing data. It needs no Broker: a
+// run has honeytokens even if it has no credentials.
 type Decoys struct {
-	find func() *detector // made at the first look
+	find func() *detector // made at the first search
 }
 
-// NewDecoys returns what finds these values. It costs nothing until something is
-// looked at.
+// NewDecoys returns a finder of these values. It costs nothing until something
+// is searched.
 func NewDecoys(all []Decoy) *Decoys {
 	return &Decoys{find: sync.OnceValue(func() *detector {
 		var needles []needle
@@ -37,9 +37,9 @@ func NewDecoys(all []Decoy) *Decoys {
 	})}
 }
 
-// Detect names the kinds of which a value stands in data, each once, in order:
-// as it is or reversed, in capitals or small letters, percent-encoded up to
-// twice, in hexadecimal, base32 or base64; or a piece of one of 31 bytes.
+// Detect names the kinds of which a value is in data, each once, in order: as
+// it is or reversed, in capitals or small letters, percent-encoded up to twice,
+// in hexadecimal, base32 or base64; or a piece of one of 31 bytes.
 func (d *Decoys) Detect(data []byte) []string { return d.find().find(data) }
 
 // A value that is sent in several parts is found by one of its pieces. The
@@ -47,12 +47,12 @@ func (d *Decoys) Detect(data []byte) []string { return d.find().find(data) }
 const (
 	pieceSize  = 16
 	pieceFirst = 8
-	pieceMost  = 5
+	pieceMost  = 64 // of a value of a kilobyte: the longest is a token of some 340 characters
 )
 
 func pieces(value string) []string {
 	if len(value) < pieceSize {
-		return nil // it could stand anywhere
+		return nil // it could be anywhere
 	}
 	if len(value) < pieceFirst+pieceSize {
 		return []string{value}
@@ -64,7 +64,7 @@ func pieces(value string) []string {
 	return out
 }
 
-// decoyForms are the ways to write a piece that are looked for.
+// decoyForms are the forms of a piece that are searched for.
 func decoyForms(text string) [][]byte {
 	out := forms(text)
 	for _, form := range slices.Clone(out) { // names of hosts and headers have no capitals
@@ -77,7 +77,7 @@ func decoyForms(text string) [][]byte {
 	encoding := b32.StdEncoding.WithPadding(b32.NoPadding)
 	for before := range 5 {
 		encoded := encoding.EncodeToString(append(make([]byte, before), text...))
-		// Only letters that this text alone decides: five bits each.
+		// Only letters that this text alone determines: five bits each.
 		form := encoded[(before*8+4)/5 : (before+len(text))*8/5]
 		out = append(out, []byte(form), []byte(strings.ToLower(form)))
 	}

@@ -11,7 +11,7 @@ import (
 // skips ahead by as much as no text can end earlier (S. Wu, U. Manber, "A fast
 // algorithm for multi-pattern searching", 1994).
 type detector struct {
-	window  int                 // bytes at the end of each text that are looked for
+	window  int                 // bytes at the end of each text that are searched for
 	shift   []uint8             // by the last two bytes of the window; nil without texts
 	buckets map[uint16][]needle // of the windows that end in these two bytes
 }
@@ -22,8 +22,8 @@ type needle struct {
 	credential string
 }
 
-// widest is the most bytes of a window. It lies in the tail of a text, which is
-// what tells it from others of its kind.
+// widest is the maximum of bytes of a window. It lies in the tail of a text,
+// which distinguishes the text from others of its kind.
 const widest = 16
 
 func newDetector(all []needle) *detector {
@@ -47,14 +47,14 @@ func newDetector(all []needle) *detector {
 	return d
 }
 
-// forms are the ways to write a text that are looked for as they are: plain,
-// and in base64 of both alphabets, wherever in the encoded bytes it begins.
+// forms are the forms of a text that are searched for as they are: plain, and
+// in base64 of both alphabets, wherever in the encoded bytes it begins.
 func forms(text string) [][]byte {
 	out := [][]byte{[]byte(text)}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		for before := range 3 {
 			encoded := encoding.EncodeToString(append(make([]byte, before), text...))
-			// Only letters that this text alone decides: six bits each.
+			// Only letters that this text alone determines: six bits each.
 			first, last := (before*8+5)/6, (before+len(text))*8/6
 			out = append(out, []byte(encoded[first:last]))
 		}
@@ -63,7 +63,7 @@ func forms(text string) [][]byte {
 	return slices.CompactFunc(out, bytes.Equal)
 }
 
-// find names the credentials whose texts stand in data, each once, in order.
+// find names the credentials whose texts are in data, each once, in order.
 func (d *detector) find(data []byte) []string {
 	if d.shift == nil {
 		return nil
@@ -97,8 +97,7 @@ func (d *detector) scan(found []string, data []byte) []string {
 	return found
 }
 
-// unescape decodes what is percent-encoded and leaves the rest, also where an
-// escape is not whole.
+// unescape decodes percent-encoding and leaves the rest, including incomplete escapes.
 func unescape(data []byte) []byte {
 	out := make([]byte, 0, len(data))
 	for i := 0; i < len(data); i++ {

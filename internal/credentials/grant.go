@@ -45,7 +45,7 @@ type Source struct {
 	Options map[string]string `json:"options,omitempty"`
 }
 
-// Reasons for a grant not to stand.
+// Reasons why a grant is not valid.
 var (
 	ErrRevoked  = errors.New("it was revoked")
 	ErrExpired  = errors.New("it has expired")
@@ -66,7 +66,7 @@ func (g Grant) Standing(now time.Time) error {
 	return nil
 }
 
-// credential is the grant as a run uses it. path is the file that it stands in.
+// credential is the grant as a run uses it. path is the file that contains it.
 func (g Grant) credential(path string) (policy.Credential, error) {
 	ttl, err := time.ParseDuration(g.TTL)
 	if err != nil || ttl <= 0 {
@@ -89,7 +89,7 @@ func (g Grant) credential(path string) (policy.Credential, error) {
 	return c, g.check(c)
 }
 
-// check says what makes a grant useless or dangerous.
+// check returns what makes a grant useless or dangerous.
 func (g Grant) check(c policy.Credential) error {
 	switch {
 	case !nameOK(g.Name):
@@ -124,8 +124,8 @@ func (g Grant) check(c policy.Credential) error {
 	return err
 }
 
-// variableOK says whether a variable may hold a placeholder: not those that say
-// how programs work.
+// variableOK reports whether a variable may hold a placeholder: not those that
+// determine how programs work.
 func variableOK(name string) bool {
 	if name == "" || strings.Trim(name, alphanumeric+"_") != "" || name[0] >= '0' && name[0] <= '9' {
 		return false
@@ -133,8 +133,8 @@ func variableOK(name string) bool {
 	return !slices.Contains([]string{"PATH", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV", "TMPDIR", "USER", "PWD"}, name) && !strings.HasPrefix(name, "LD_")
 }
 
-// headerOK says whether a header may be written by a grant: not those that say
-// where a request goes or how long it is.
+// headerOK reports whether a grant may set a header: not those that say where a
+// request goes or how long it is.
 func headerOK(name string) bool {
 	if name == "" || name != textproto.CanonicalMIMEHeaderKey(name) || strings.ContainsAny(name, " \t:\r\n") {
 		return false

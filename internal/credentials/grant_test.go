@@ -105,8 +105,8 @@ func TestGrantsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// TestAGrantThatNoLongerStandsEndsUnderARun changes what is on disk below a
-// broker that has the secret already.
+// TestAGrantThatNoLongerStandsEndsUnderARun changes the files on disk while a
+// broker already has the secret.
 func TestAGrantThatNoLongerStandsEndsUnderARun(t *testing.T) {
 	t.Parallel()
 	path := func(s Store) string { return filepath.Join(s.Dir, "github.json") }
@@ -230,7 +230,7 @@ func TestAUseThatCannotBeCountedIsNone(t *testing.T) {
 	g.Uses = 3
 	addGrant(t, s, g)
 	b := grantBroker(t, s, "github")
-	// A directory in the place of the lock: nothing can be counted.
+	// A directory in place of the lock: nothing can be counted.
 	lock := filepath.Join(s.Dir, ".lock")
 	if err := errors.Join(os.Remove(lock), os.Mkdir(lock, 0o700)); err != nil {
 		t.Fatal(err)

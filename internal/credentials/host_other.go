@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// ErrUnsupported says that this system has no owners and locks of files as the
-// broker needs them.
+// ErrUnsupported means that this system lacks the file owners and locks that
+// the broker needs.
 var ErrUnsupported = errors.New("credentials are not built for this system")
 
 func readOwned(string, bool, int64) ([]byte, string, error) { return nil, "", ErrUnsupported }

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// readOwned reads a regular file that belongs to the user or root and that
-// nobody else can write. It returns the path that the open file has, with every
-// link resolved. follow is whether the last component may be a link.
+// readOwned reads a regular file that belongs to the user or root and that no
+// other user can write. It returns the path of the open file, with every link
+// resolved. follow is whether the last component may be a link.
 func readOwned(path string, follow bool, most int64) (data []byte, real string, err error) {
-	flags := os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY // neither a pipe nor a terminal holds us up
+	flags := os.O_RDONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY // neither a pipe nor a terminal blocks us
 	if !follow {
 		flags |= syscall.O_NOFOLLOW
 	}
@@ -52,11 +52,11 @@ func readOwned(path string, follow bool, most int64) (data []byte, real string, 
 	return data, real, err
 }
 
-// lockTime is how long others may hold a lock: they write one small file.
+// lockTime is how long another process may hold a lock: it writes one small file.
 const lockTime = 10 * time.Second
 
 // lockFile waits for the lock of a directory and takes it. It gives up after a
-// while, for whoever holds it may have been stopped.
+// while, because the holder may have been stopped.
 func lockFile(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -74,8 +74,8 @@ func lockFile(path string) (unlock func(), err error) {
 	}
 }
 
-// isolate puts a command into a process group of its own, which is ended as a
-// whole when the command's context ends, and by the function that it returns.
+// isolate puts a command into a process group of its own, which is killed as a
+// whole when the command's context ends, and by the returned function.
 func isolate(cmd *exec.Cmd) (end func()) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	kill := func() error {
@@ -86,6 +86,6 @@ func isolate(cmd *exec.Cmd) (end func()) {
 	}
 	cmd.Cancel = kill
 	// The leader was waited for, but while a process of the group lives its
-	// number is not given out again; with none left there is nobody to hit.
+	// number is not reused; without any, there is nothing to kill.
 	return func() { kill() }
 }

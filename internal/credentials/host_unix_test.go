@@ -12,9 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestReadOwned: what a secret or a grant is read from is a file of the user's or of
-// root's that nobody else can write, of the size that is allowed; a link only where
-// one may stand.
+// TestReadOwned: a secret or a grant is read from a file of the user or of root that
+// no other user can write, of the allowed size; from a link only where one is allowed.
 func TestReadOwned(t *testing.T) {
 	const most = 8
 	for _, c := range []struct {

@@ -23,28 +23,28 @@ type holder struct {
 	grant        string // id of the grant that it is; "" for a credential of a policy
 	marker       string // its mark of revocation when the session began
 
-	turn chan struct{} // holds one token; the rest belongs to whoever took it
+	turn chan struct{} // holds one token; its taker owns the fields below
 
 	lease       *lease
-	before      *lease // the lease before: requests that got its secret may not have left yet
+	before      *lease // the lease before: requests with its secret may not have been sent yet
 	used        int64
 	failed      error
 	failedUntil time.Time
 }
 
-// lease is a secret that a source gave, and how long it is good for.
+// lease is the secret from a source, and how long it is valid.
 type lease struct {
 	id      string
 	hash    string
-	got     func() *result // a function, for fmt shows what a pointer points to
+	got     func() *result // a function, because fmt shows what a pointer points to
 	expires time.Time
 }
 
 // Defaults of leases.
 const (
 	defaultTTL     = 15 * time.Minute
-	expiryMargin   = 30 * time.Second // that much before a source's own expiry a secret is not used any more: clocks differ, and requests take time
-	failureBackoff = 5 * time.Second  // a source that failed is not asked again for so long
+	expiryMargin   = 30 * time.Second // so long before a source's own expiry a secret is no longer used: clocks differ, and requests take time
+	failureBackoff = 5 * time.Second  // for so long a source that failed is not asked again
 	fetchTime      = 30 * time.Second // for a source to answer
 )
 
@@ -98,9 +98,9 @@ func (h *holder) refuse(reason string, cause error) *Error {
 	return &Error{Credential: h.cred.Name, Reason: reason, cause: cause}
 }
 
-// open gives the secret for one request. Whether the grant stands is looked at
-// before the fetch, so that a revoked one asks nobody, and after it, for a fetch
-// may take long; so is the approval after it.
+// open returns the secret for one request. It checks the grant before the
+// fetch, so that a revoked one causes no fetch, and again after it, with the
+// approval, because a fetch may take long.
 func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secret, error) {
 	if err := h.take(ctx, use); err != nil {
 		return Secret{}, err
@@ -134,7 +134,7 @@ func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secr
 	return secret, nil
 }
 
-// take waits for the turn of a use; who takes it gives it back.
+// take waits for the turn of a use; its caller gives the turn back.
 func (h *holder) take(ctx context.Context, use Use) error {
 	if !h.goesTo(use.Name, use.Port) {
 		return h.refuse(fmt.Sprintf("it is not for %s:%d", use.Name, use.Port), nil)
@@ -149,7 +149,7 @@ func (h *holder) take(ctx context.Context, use Use) error {
 	}
 }
 
-// valid says why nothing may be opened any more; nil while it may.
+// valid returns why nothing may be opened any more; nil while it may.
 func (h *holder) valid() error {
 	if h.broker.isClosed() {
 		return h.refuse("the session has ended", nil)
@@ -175,8 +175,8 @@ func (h *holder) valid() error {
 	return nil
 }
 
-// count takes one use and says how many are left, in words. Before that it looks
-// once more whether the grant stands.
+// count takes one use and returns how many are left, in words. Before that it
+// checks once more that the grant is valid.
 func (h *holder) count() (left string, err error) {
 	if err := h.valid(); err != nil {
 		return "", err
@@ -198,7 +198,7 @@ func (h *holder) count() (left string, err error) {
 	return left, nil
 }
 
-// current is the lease that is good now; it is fetched where there is none.
+// current is the valid lease; it is fetched if there is none.
 func (h *holder) current(ctx context.Context) (*lease, error) {
 	now := h.broker.config.Now()
 	if h.lease != nil && now.Before(h.lease.expires) {
@@ -210,7 +210,7 @@ func (h *holder) current(ctx context.Context) (*lease, error) {
 	h.failed = nil
 	got, err := h.fetch(ctx)
 	if err != nil {
-		if ctx.Err() == nil { // whoever gave up says nothing about the source
+		if ctx.Err() == nil { // a cancelled request says nothing about the source
 			h.failed, h.failedUntil = err, h.broker.config.Now().Add(failureBackoff)
 		}
 		return nil, err
@@ -231,7 +231,7 @@ func (h *holder) current(ctx context.Context) (*lease, error) {
 	return l, nil
 }
 
-// fetch asks the source, within its time and the session's.
+// fetch asks the source, limited by its time and the session's.
 func (h *holder) fetch(ctx context.Context) (*result, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -259,21 +259,21 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 	return got, nil
 }
 
-// redact has a secret kept out of what is written, before anything is done with it.
+// redact keeps a secret out of what is written, before anything is done with it.
 func (h *holder) redact(s Secret) {
 	for _, v := range sensitive(s) {
 		h.broker.config.held(h.cred.Name, v)
 	}
 }
 
-// drop ends what was leased: the grant does not stand any more.
+// drop ends the leases: the grant is no longer valid.
 func (h *holder) drop() {
 	h.retire(h.before)
 	h.retire(h.lease)
 	h.before, h.lease = nil, nil
 }
 
-// retire revokes a lease upstream and forgets it. Nobody waits but Close.
+// retire revokes a lease upstream and forgets it. Only Close waits for it.
 func (h *holder) retire(l *lease) {
 	if l == nil {
 		return
@@ -290,10 +290,10 @@ func (h *holder) retire(l *lease) {
 	})
 }
 
-// close revokes what there is and says what could not be revoked.
+// close revokes what there is and returns what could not be revoked.
 func (h *holder) close(ctx context.Context) error {
 	select {
-	case <-h.turn: // and it is not given back: nothing is opened any more
+	case <-h.turn: // it is not given back: nothing is opened any more
 	case <-ctx.Done():
 		return h.refuse("it was in use to the end, so nothing was revoked upstream", ctx.Err())
 	}
@@ -320,7 +320,7 @@ func (l *lease) ends() string {
 	return "at " + l.got().expires.UTC().Format(time.RFC3339)
 }
 
-// nameOK says whether a name can be that of a credential, and of a file.
+// nameOK reports whether a name can be that of a credential, and of a file.
 func nameOK(name string) bool {
 	return name != "" && len(name) <= 64 && name[0] != '-' && strings.Trim(name, urlSafe) == ""
 }

@@ -19,7 +19,7 @@ import (
 // (path_resolution(7)).
 const linksMost = 40
 
-// changeable is a path that the command inside can lead elsewhere.
+// changeable is the error for a path that the command inside can redirect.
 type changeable struct {
 	path, tree string
 	link       string // that leads into the tree; "" for none
@@ -38,9 +38,9 @@ func (c *changeable) Hint() string {
 	return "move it to a place that the command inside cannot write to, or give the absolute path of another"
 }
 
-// checkPath follows a path from the root to its end. No directory and no link on
-// the way may lie in one of the trees: what the path means when it is used is
-// then what it means here, whoever writes to the trees meanwhile.
+// checkPath follows a path from the root to its end. No directory and no link
+// on the way may be in one of the trees: the path then means the same when it
+// is used as here, whatever is written to the trees meanwhile.
 func checkPath(path string, trees []string) error {
 	roots := rootsOf(trees)
 	real, link, left, links := "/", "", strings.Split(path, "/"), 0
@@ -82,12 +82,12 @@ func checkPath(path string, trees []string) error {
 	return nil
 }
 
-// roots are trees with what their roots are, however they are reached.
+// roots are trees with the files that are their roots, by whatever path these are reached.
 type roots []root
 
 type root struct {
 	name, real string
-	info       fs.FileInfo // nil where there is nothing
+	info       fs.FileInfo // nil if there is none
 }
 
 func rootsOf(trees []string) roots {
@@ -103,7 +103,7 @@ func rootsOf(trees []string) roots {
 	return out
 }
 
-// holding is the tree that a resolved path is in, or the root of; "" for none.
+// holding is the tree that contains a resolved path, or has it as its root; "" for none.
 func (r roots) holding(path string, info fs.FileInfo) string {
 	for _, t := range r {
 		if paths.Within(t.real, path) || os.SameFile(info, t.info) { // false for nil
@@ -113,8 +113,8 @@ func (r roots) holding(path string, info fs.FileInfo) string {
 	return ""
 }
 
-// program finds what a name executes, as a shell would, but never from a place
-// that is relative, and checks its path and those of its interpreters.
+// program finds what a name executes, as a shell would, but never from a
+// relative place, and checks its path and those of its interpreters.
 func (s *commandSource) program(name string, depth int) (string, error) {
 	candidates := []string{name}
 	if !filepath.IsAbs(name) {
@@ -144,7 +144,7 @@ const (
 )
 
 // interpreter checks the path of the program that a script names in its first
-// line (execve(2)), and of the one that env(1) is told to find.
+// line (execve(2)), and of the one that env(1) has to find.
 func (s *commandSource) interpreter(path string, depth int) error {
 	if depth >= interpreters {
 		return fmt.Errorf("%s is a script of a script of a script", path)
@@ -183,8 +183,8 @@ func (s *commandSource) interpreter(path string, depth int) error {
 }
 
 // environ is the environment of the program: without what leads into the trees
-// that the command inside can change, so that nothing is executed or read from
-// there by a search path.
+// that the command inside can change, so that no search path executes or reads
+// anything from there.
 func (s *commandSource) environ() []string {
 	var out []string
 	for _, kv := range s.env {

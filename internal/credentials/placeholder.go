@@ -26,9 +26,9 @@ type part struct {
 	then     string
 }
 
-// shapes says how tokens look after their prefix. Programs check prefix, length
-// and alphabet before they send anything. The longest prefix that fits counts.
-// All have at least 128 random bits, also where the real ones have less.
+// shapes says what tokens look like after their prefix. Programs check prefix,
+// length and alphabet before they send anything. The longest prefix that fits
+// counts. All have at least 128 random bits, even if the real ones have less.
 var shapes = map[string][]part{
 	"ghp_":        {{36, alphanumeric, ""}},
 	"gho_":        {{36, alphanumeric, ""}},
@@ -53,7 +53,7 @@ var shapes = map[string][]part{
 	"sk_test_":    {{99, alphanumeric, ""}},
 }
 
-// genericPrefix begins a placeholder that nobody gave a shape.
+// genericPrefix begins a placeholder without a given shape.
 const genericPrefix = "hf_"
 
 // placeholder makes a value that looks like a token of the kind that begins
@@ -75,7 +75,7 @@ func placeholder(prefix string) string {
 	return b.String()
 }
 
-// random draws n letters, each as likely as the others.
+// random draws n letters, each equally likely.
 func random(n int, alphabet string) string {
 	out := make([]byte, n)
 	most := big.NewInt(int64(len(alphabet)))
@@ -86,7 +86,7 @@ func random(n int, alphabet string) string {
 	return string(out)
 }
 
-// placeholders are what programs inside get in the place of a secret.
+// placeholders are what programs inside get instead of a secret.
 type placeholders struct {
 	value  string // of aws-sigv4: the key id
 	secret string // of aws-sigv4: the secret key, which is never sent
@@ -96,13 +96,13 @@ func newPlaceholders(c policy.Credential) placeholders {
 	if c.Sign == "" {
 		return placeholders{value: placeholder(c.Shape)}
 	}
-	// A key that lasts, whatever the real one is: with AKIA no program expects
-	// a session token beside it.
+	// A permanent key, whatever the real one is: with AKIA no program expects a
+	// session token too.
 	return placeholders{value: placeholder("AKIA"), secret: random(40, alphanumeric)}
 }
 
-// needles are what is looked for. In lower case too: names of headers, and of
-// hosts, come in no other.
+// needles are the texts that are searched for, also in lower case: names of
+// headers, and of hosts, come in no other.
 func (s placeholders) needles(credential string) []needle {
 	var out []needle
 	for _, value := range []string{s.value, s.secret} {
@@ -116,8 +116,8 @@ func (s placeholders) needles(credential string) []needle {
 	return out
 }
 
-// variables are what a program inside reads. Both variables of a pair are set,
-// in the names that the credential gives or in those of the AWS programs.
+// variables are the variables for a program inside. Both variables of a pair are
+// set, under the names that the credential gives or those of the AWS programs.
 func (h *holder) variables() []policy.Env {
 	var out []policy.Env
 	set := func(name, value string) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// preset is how the programs of a service take its token.
+// preset is how the programs of a service expect its token.
 type preset struct {
 	host           string // or the name of a grant, for what has many hosts
 	header, format string
@@ -19,9 +19,9 @@ const (
 	bearer        = "Bearer {}"
 )
 
-// presets are of services that many use. What a user says takes their place.
+// presets are of services that many use. What a user specifies takes precedence.
 var presets = []preset{
-	// gh writes "token" where others write "Bearer": the header is set whatever stands there.
+	// gh writes "token" where others write "Bearer": the header is set whatever it contains.
 	{"api.github.com", authorization, bearer, []string{"GH_TOKEN", "GITHUB_TOKEN"}, "ghp_", true},
 	{"github.com", authorization, bearer, []string{"GH_TOKEN", "GITHUB_TOKEN"}, "ghp_", false},
 	{"npm", authorization, bearer, []string{"NPM_TOKEN", "NODE_AUTH_TOKEN"}, "npm_", true},
@@ -31,8 +31,8 @@ var presets = []preset{
 	{"gitlab.com", authorization, bearer, []string{"GITLAB_TOKEN"}, "glpat-", false},
 }
 
-// Complete fills in what a user left out of a grant, from what is known of its
-// first host, or of its name.
+// Complete fills in what a user left out of a grant, from what is known about
+// its first host, or about its name.
 func (g *Grant) Complete() {
 	if g.TTL == "" {
 		g.TTL = defaultTTL.String()

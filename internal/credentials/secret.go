@@ -11,15 +11,15 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// What is bound, asked for and given, in the words that the egress knows too.
+// Bindings, uses and secrets, in types that egress knows too.
 type (
 	Binding = policy.Binding
 	Use     = policy.Use
 	Secret  = policy.Secret
 )
 
-// sensitive lists the parts that nobody else may see. An access key id is a
-// name, and stands in every signed request.
+// sensitive lists the parts that no one else may see. An access key id is a
+// name, and is in every signed request.
 func sensitive(s Secret) []string {
 	var out []string
 	if s.Value != "" {
@@ -34,7 +34,7 @@ func sensitive(s Secret) []string {
 }
 
 // hashOf is the beginning of SHA-256 over the secret: enough to see in records
-// that two uses had the same secret, and no help in finding it.
+// that two uses had the same secret, but no help in finding it.
 func hashOf(s Secret) string {
 	h := sha256.New()
 	io.WriteString(h, s.Value)
@@ -44,15 +44,15 @@ func hashOf(s Secret) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// The bounds of a secret, in bytes. A shorter one cannot be told from ordinary
-// text when answers are searched for it.
+// The bounds of a secret, in bytes. A shorter one cannot be distinguished from
+// ordinary text when answers are searched for it.
 const (
 	shortest = 8
 	longest  = 16 << 10
 )
 
-// secretFault says why a secret cannot be used; "" when it can. The words hold
-// nothing of it.
+// secretFault returns why a secret cannot be used; "" if it can. The text
+// contains nothing of it.
 func secretFault(value string) string {
 	switch {
 	case value == "":
@@ -72,7 +72,7 @@ func secretFault(value string) string {
 	return ""
 }
 
-// unusable says why a secret cannot be used for what the credential is for.
+// unusable returns why a secret cannot be used for the purpose of the credential.
 func unusable(s Secret, sign string) string {
 	if sign == "" {
 		return secretFault(s.Value)

@@ -22,8 +22,8 @@ const (
 	kindGitHub  = "github-app"
 )
 
-// source is where a secret comes from. An error of fetch holds nothing that the
-// source gave.
+// source is where a secret comes from. An error of fetch contains nothing that
+// the source gave.
 type source interface {
 	fetch(ctx context.Context) (*result, error)
 }
@@ -47,8 +47,8 @@ func (r *result) secret() Secret {
 	return s
 }
 
-// wipe overwrites the bytes. Copies that became strings stay until the collector
-// takes them; nothing outside this process can read them.
+// wipe overwrites the bytes. Copies that became strings stay until they are
+// collected; nothing outside this process can read them.
 func (r *result) wipe() {
 	clear(r.value)
 	for _, v := range r.fields {
@@ -57,7 +57,7 @@ func (r *result) wipe() {
 	r.value, r.fields, r.revoke = nil, nil, nil
 }
 
-// fetchError is a source that failed, in words of ours.
+// fetchError is the failure of a source, in words of ours.
 type fetchError struct {
 	text, hint string
 	cause      error
@@ -82,8 +82,8 @@ func newSource(c policy.Credential, config Config, variables []string) (source, 
 	return s, nil
 }
 
-// optionsOf are the options that a kind takes. Others are refused: what somebody
-// puts there by mistake may be the secret.
+// optionsOf are the options that a kind accepts. Others are refused: what a
+// user puts there by mistake may be the secret.
 var optionsOf = map[string][]string{
 	kindFile:   {"key", "variable"},
 	kindVault:  {"address", "field", "namespace", "token-file"},
@@ -119,7 +119,7 @@ func resultOf(data []byte, sign string) (*result, error) {
 	return &result{value: trimNewline(data)}, nil
 }
 
-// trimNewline cuts one newline off the end, as a shell would all of them.
+// trimNewline cuts one newline off the end; a shell would cut all of them.
 func trimNewline(data []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(data, []byte("\n")), []byte("\r"))
 }
@@ -164,7 +164,7 @@ func awsKeys(id, secret, token string) *result {
 // envSource is a variable of the supervisor, read when the session began.
 type envSource struct {
 	names []string
-	got   func() *result // a function, for fmt shows what a pointer points to
+	got   func() *result // a function, because fmt shows what a pointer points to
 	err   error
 }
 
@@ -183,8 +183,8 @@ func variablesOf(all []policy.Credential) []string {
 	return slices.Compact(out)
 }
 
-// envNames are the variables of one credential: for AWS the three that go
-// together, told by the name of the first.
+// envNames are the variables of one credential: for AWS the three that belong
+// together, given by the name of the first.
 func envNames(c policy.Credential) []string {
 	const first = "ACCESS_KEY_ID"
 	if prefix, ok := strings.CutSuffix(c.Source.Value, first); ok && c.Sign == signAWS {
@@ -216,7 +216,7 @@ func newEnvSource(c policy.Credential, config Config) (source, error) {
 	return s, nil
 }
 
-// fetch gives a copy: a lease that ends wipes what it had.
+// fetch returns a copy: a lease that ends wipes its own.
 func (s *envSource) fetch(context.Context) (*result, error) {
 	if s.err != nil {
 		return nil, s.err

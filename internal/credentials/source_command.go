@@ -30,7 +30,7 @@ func newCommandSource(c policy.Credential, config Config, variables []string) (s
 		return nil, errors.New("command needs a program in PATH or an absolute path")
 	}
 	s := &commandSource{argv: slices.Clone(c.Source.Argv), sign: c.Sign, writable: config.Writable}
-	for _, kv := range config.Environ { // one source has no business with the secret of another
+	for _, kv := range config.Environ { // a source must not get the secret of another one
 		name, _, _ := strings.Cut(kv, "=")
 		if !slices.Contains(variables, name) {
 			s.env = append(s.env, kv)
@@ -42,7 +42,7 @@ func newCommandSource(c policy.Credential, config Config, variables []string) (s
 // Bounds of a command.
 const (
 	outputMost = 64 << 10
-	pipeTime   = time.Second // for what a command left behind to let go of its output
+	pipeTime   = time.Second // for processes that a command left behind to close its output
 )
 
 // fetch runs the command in a process group of its own, in /, without a shell,
@@ -107,8 +107,8 @@ func status(err error) string {
 	return ": it could not be started"
 }
 
-// known are the words that say why a program could not give a secret. They are
-// all that is taken from its standard error: no masking of the rest is sure.
+// known are the words that say why a program could not give a secret. Nothing
+// else is taken from its standard error: masking of the rest is never certain.
 var known = []string{
 	"not logged in", "log in", "login", "expired", "unauthorized", "authentication", "permission denied", "access denied", "forbidden",
 	"not found", "no such file", "no such host", "connection refused", "timed out", "timeout", "locked", "cancelled", "usage", "unknown", "network",

@@ -118,7 +118,7 @@ func (s *githubSource) fetch(ctx context.Context) (*result, error) {
 	return r, nil
 }
 
-// excess says how a token may do more than was asked for; "" when it may not.
+// excess returns how a token may do more than was asked for; "" if it may not.
 // Reading metadata comes with every token.
 func (s *githubSource) excess(permissions map[string]string, selection string) string {
 	if selection == "all" {
@@ -175,8 +175,8 @@ func (s *githubSource) refusal(status int) error {
 }
 
 // identity is the app's own token: a JWT (RFC 7519) signed with RS256 (RFC 7518
-// section 3.3), good for nine of the ten minutes that GitHub takes, and from a
-// minute ago, for clocks differ.
+// section 3.3), good for nine of the ten minutes that GitHub accepts, and from
+// a minute ago, because clocks differ.
 func (s *githubSource) identity() (string, error) {
 	key, err := s.key()
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // newClient makes a client for services that give out secrets. It follows no
-// redirect: what authenticates a request must not go where an answer says.
+// redirect: what authenticates a request must not go where an answer points.
 func newClient(config *tls.Config, proxy func(*http.Request) (*url.URL, error)) *http.Client {
 	return &http.Client{
 		Timeout: fetchTime,
@@ -26,8 +26,8 @@ func newClient(config *tls.Config, proxy func(*http.Request) (*url.URL, error)) 
 	}
 }
 
-// unreachable is a request that got no answer. The address is dropped from the
-// error, for a path can say more than a name.
+// unreachable is the error for a request without an answer. The address is
+// dropped from the error, because a path can reveal more than a name.
 func unreachable(service string, err error) error {
 	var at *url.Error
 	if errors.As(err, &at) {

@@ -22,10 +22,10 @@ type vaultSource struct {
 	namespace, sign      string
 	token                func() string // of VAULT_TOKEN, when the session began; nil when a file is to be read
 	tokenFile            string
-	held                 func(name, value string) // is told of the token
+	held                 func(name, value string) // called with the token
 	writable             []string
 	transport            vaultTransport
-	client               *http.Client // in place of one of transport; nil for that
+	client               *http.Client // used instead of one made from transport; nil for none
 	now                  func() time.Time
 }
 
@@ -122,7 +122,7 @@ func (s *vaultSource) connect() (*vaultClient, error) {
 	return &vaultClient{address: address, token: token, namespace: s.namespace, http: client}, nil
 }
 
-// authenticate reads the token that vault is asked with.
+// authenticate reads the token for requests to Vault.
 func (s *vaultSource) authenticate() (string, error) {
 	if s.token != nil {
 		return s.token(), nil
@@ -144,7 +144,7 @@ func (s *vaultSource) authenticate() (string, error) {
 }
 
 // read takes the field out of an answer. Version 2 of the key/value store has
-// the fields one level deeper, beside what it knows about them.
+// the fields one level deeper, beside their metadata.
 func (s *vaultSource) read(answer *vaultAnswer) (*result, error) {
 	data := answer.Data
 	if deeper, ok := data["data"].(map[string]any); ok && data["metadata"] != nil {
@@ -161,7 +161,7 @@ func (s *vaultSource) read(answer *vaultAnswer) (*result, error) {
 		}
 		return ""
 	}
-	if s.sign == signAWS && s.field == "" { // as the AWS engine of Vault names them
+	if s.sign == signAWS && s.field == "" { // the names of the AWS engine of Vault
 		return awsKeys(text("access_key"), text("secret_key"), text("security_token", "session_token")), nil
 	}
 	v := text(s.field)

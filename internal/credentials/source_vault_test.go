@@ -115,7 +115,7 @@ func TestALeaseOfVaultLastsAsLongAsBothSay(t *testing.T) {
 	if len(v.asked) != 1 {
 		t.Fatalf("asked for %v", v.asked)
 	}
-	c.advance(time.Second) // 120 s of the lease, less what is kept in hand
+	c.advance(time.Second) // 120 s of the lease, less the margin
 	mustOpen(t, b, "vault")
 	if len(v.asked) != 2 {
 		t.Fatalf("asked for %v", v.asked)

@@ -18,7 +18,7 @@ import (
 
 // Store is the directory of grants. Several processes may use it at once.
 type Store struct {
-	Dir string           // made where it is not there
+	Dir string           // made if it does not exist
 	Now func() time.Time // nil for the machine's clock
 }
 
@@ -33,7 +33,7 @@ func (s Store) now() time.Time {
 
 func (s Store) path(name string) string { return filepath.Join(s.Dir, name+".json") }
 
-// Get reads one grant. It is fs.ErrNotExist where there is none.
+// Get reads one grant. The error is fs.ErrNotExist if there is none.
 func (s Store) Get(name string) (Grant, error) {
 	if !nameOK(name) {
 		return Grant{}, badName(name)
@@ -54,9 +54,9 @@ func (s Store) Get(name string) (Grant, error) {
 	return g, nil
 }
 
-// Credential is a grant that stands, as policy refers to it by name. It is
-// fs.ErrNotExist where there is none, and one of the reasons above where it does
-// not stand.
+// Credential is a valid grant, as policy refers to it by name. The error is
+// fs.ErrNotExist if there is none, and one of the reasons in grant.go if it is
+// not valid.
 func (s Store) Credential(name string) (policy.Credential, error) {
 	g, err := s.Get(name)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s Store) Credential(name string) (policy.Credential, error) {
 }
 
 // List reads all grants, by name. What cannot be read is in the error; the
-// others are returned all the same.
+// others are still returned.
 func (s Store) List() ([]Grant, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -99,8 +99,8 @@ func (s Store) List() ([]Grant, error) {
 	return all, errors.Join(errs...)
 }
 
-// Add stores a grant under a new id. One of the same name that still stands is
-// kept, unless replace is set: then runs that use it are refused from now on.
+// Add stores a grant under a new id. A valid one of the same name is kept,
+// unless replace is set: then runs that use it are refused from now on.
 func (s Store) Add(g Grant, replace bool) (Grant, error) {
 	if _, err := g.credential(""); err != nil {
 		return Grant{}, fmt.Errorf("grant %s: %w", g.Name, err)
@@ -120,9 +120,8 @@ func (s Store) Add(g Grant, replace bool) (Grant, error) {
 	return g, err
 }
 
-// Revoke ends the grant of a name, and the credential of that name in every run
-// that is under way, wherever that run has it from. It reports whether there was
-// a grant.
+// Revoke ends the grant of a name, and the credential of that name in every run in
+// progress, wherever the run has it from. It reports whether there was a grant.
 func (s Store) Revoke(name string) (found bool, err error) {
 	if !nameOK(name) {
 		return false, badName(name)
@@ -150,8 +149,8 @@ func (s Store) Revoke(name string) (found bool, err error) {
 
 func (s Store) markPath(name string) string { return filepath.Join(s.Dir, name+".revoked") }
 
-// mark is what the last revocation of a name left; "" when there was none. A run
-// whose mark has changed since it began must not use that credential.
+// mark is what the last revocation of a name left; "" if there was none. A run
+// must not use a credential whose mark has changed since the run began.
 func (s Store) mark(name string) (string, error) {
 	data, _, err := readOwned(s.markPath(name), false, grantMost)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,7 +159,7 @@ func (s Store) mark(name string) (string, error) {
 	return string(data), err
 }
 
-// valid says why the grant with an id may not be used any more.
+// valid returns why the grant with an id may not be used any more.
 func (s Store) valid(name, id string) error {
 	g, err := s.Get(name)
 	switch {
@@ -175,7 +174,7 @@ func (s Store) valid(name, id string) error {
 }
 
 // take counts one use of a grant on disk, so that all runs together keep to its
-// number. It returns how many are left, and whether there is a number at all.
+// limit. It returns how many are left, and whether there is a limit at all.
 func (s Store) take(name, id string) (left int64, limited bool, err error) {
 	err = s.locked(func() error {
 		if err := s.valid(name, id); err != nil {

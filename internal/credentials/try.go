@@ -17,8 +17,8 @@ type Trial struct {
 	Revoked bool      `json:"revoked"`          // it was made for the trial, and ended again
 }
 
-// Try fetches the secret of a credential once, says what came, and ends it
-// upstream where it was made for this. No use is counted.
+// Try fetches the secret of a credential once, describes the result, and ends
+// the secret upstream if it was made for this. No use is counted.
 func Try(ctx context.Context, cred policy.Credential, c Config) (Trial, error) {
 	c.Credentials, c.Sink, c.Unset, c.Grants = []policy.Credential{cred}, nil, nil, ""
 	b, err := New(c)

@@ -37,8 +37,8 @@ func vaultAt(t *testing.T, address string, env ...string) *vaultSource {
 	return s.(*vaultSource)
 }
 
-// wantVault fetches, and holds an error against the words that it should have; "" for
-// none. No error may hold a secret.
+// wantVault fetches, and compares an error with the words that it should
+// contain; "" for none. No error may contain a secret.
 func wantVault(t *testing.T, s *vaultSource, want string) {
 	t.Helper()
 	r, err := s.fetch(t.Context())
@@ -222,8 +222,8 @@ func TestHowLongVaultSaysThatALeaseLasts(t *testing.T) {
 	}
 }
 
-// A lease whose secret cannot be used is revoked at once, and a server that does not
-// do so is told of.
+// A lease whose secret cannot be used is revoked at once, and the error names a
+// server that does not revoke it.
 func TestALeaseThatCannotBeUsedIsRevoked(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{204: "no text in a field token", 400: "vault answered 400 for sys/leases/revoke"} {
@@ -245,7 +245,7 @@ func TestALeaseThatCannotBeUsedIsRevoked(t *testing.T) {
 	}
 }
 
-// clientCertificate makes a certificate that vouches for itself, and its key.
+// clientCertificate makes a self-signed certificate, and its key.
 func clientCertificate(t *testing.T) (cert, key string, authority *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// actionNames are the actions that rules can be about. The place of one is its
-// number; 0 is none.
+// actionNames are the actions that rules can be about. The index of an action
+// is its number; 0 is none.
 var actionNames = [...]string{
 	"", event.SessionStart, event.SessionEnd, event.SessionAttest, event.SessionLimit,
 	event.ProcExec, event.ProcExit, event.ProcSeen,

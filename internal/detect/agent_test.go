@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// started is an execution: by whom, and which program the process ran before.
+// started is an execution: by which parent, and which program the process ran before.
 func started(n, parent, before uint64, executable string, argv ...string) event.Event {
 	e := event.Event{Action: event.ProcExec, Object: executable, Verdict: event.Allowed,
 		Process: event.Process{PID: int(n) + 100, Exec: n, ParentExec: parent, Executable: executable, Argv: argv}}
@@ -17,8 +17,8 @@ func started(n, parent, before uint64, executable string, argv ...string) event.
 	return e
 }
 
-// TestAgentsOwnLogin: an agent that the user started looks for its own login, and
-// whoever imitates it is told of.
+// TestAgentsOwnLogin: an agent that the user started looks for its own login,
+// and a program that imitates it raises an alert.
 func TestAgentsOwnLogin(t *testing.T) {
 	const native, script = "/opt/claude/claude", "/opt/gemini/node_modules/.bin/gemini"
 	agent := started(1, 0, 0, native, "claude")

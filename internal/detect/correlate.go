@@ -10,40 +10,41 @@ import (
 	"time"
 )
 
-// What is kept of a rule at most; whoever makes the events must not be able to
-// make the supervisor grow.
+// Limits of what is kept of a rule; the programs that cause events must not be
+// able to make the supervisor grow.
 const (
 	keptGroups = 64  // of events that have the same fields
 	keptStamps = 64  // of one group of a temporal correlation
 	keptAlerts = 64  // different alerts of one rule; what follows counts as one more
-	keptKey    = 256 // bytes of what tells alerts and groups apart
+	keptKey    = 256 // bytes of the key of an alert or group
 	keptEvents = 64  // places in the log that one alert names
 	overflow   = "…" // the key of what follows
 )
 
-// slack is how much later than another an event may be that comes before it: the
-// sensors stamp by themselves.
+// slack is how much later the time of an event may be than that of the event
+// after it: each sensor reads the clock itself.
 const slack = 20 * time.Millisecond
 
-// hashSeed differs in each process: who makes the values cannot make them collide.
+// hashSeed differs in each process, so that the programs that choose the values
+// cannot make them collide.
 var hashSeed = sync.OnceValue(maphash.MakeSeed)
 
 // tally is an alert that was raised.
 type tally struct{ count, next int }
 
-// stamp is when something that a correlation waits for happened.
+// stamp is the time of something that a correlation waits for.
 type stamp struct {
 	at      time.Time
 	seq     uint64
-	arrival uint64 // tells events apart that have no place in a log
+	arrival uint64 // distinguishes events without a place in a log
 	step    int
 	value   uint64 // of value_count
 }
 
-// group is what was seen of events with the same fields.
+// group is the events seen with the same fields.
 type group struct{ stamps []stamp }
 
-// matched is what follows when an event matches a rule, or a step of one.
+// matched handles an event that matches a rule, or a step of one.
 func (e *Engine) matched(l *ruleState, step int, s *seen, alerts []Alert) []Alert {
 	at := stamp{at: s.event.Time, seq: s.event.Seq, arrival: s.arrival, step: step}
 	c := l.Correlation
@@ -74,8 +75,8 @@ func (e *Engine) matched(l *ruleState, step int, s *seen, alerts []Alert) []Aler
 	return e.met(l, s, met, alerts)
 }
 
-// met raises a rule, unless it was raised for the same before, and tells the
-// correlations that it is a step of.
+// met raises a rule, unless it was raised for the same before, and passes the
+// event to the correlations that it is a step of.
 func (e *Engine) met(l *ruleState, s *seen, because []stamp, alerts []Alert) []Alert {
 	if a, ok := l.raise(s, because); ok {
 		alerts = append(alerts, a)
@@ -119,7 +120,7 @@ func (l *ruleState) raise(s *seen, because []stamp) (Alert, bool) {
 	return a, true
 }
 
-// key tells one alert of the rule from another.
+// key identifies an alert among those of the rule.
 func (l *ruleState) key(s *seen) string {
 	fields := l.Key
 	if len(fields) == 0 {
@@ -144,8 +145,7 @@ func joined(fields []string, s *seen) string {
 	return bounded(strings.Join(parts, " "))
 }
 
-// bounded is a key that takes little room, whoever made it, and still differs
-// from others.
+// bounded returns a key of limited length that still differs from other keys.
 func bounded(key string) string {
 	if len(key) <= keptKey {
 		return key
@@ -154,9 +154,8 @@ func bounded(key string) string {
 	return strings.ToValidUTF8(key[:keptKey/2], "") + overflow + hex.EncodeToString(sum[:8])
 }
 
-// group finds the group of an event; nil when it is to be a known one and is
-// none. When there are too many, some other one is
-// forgotten.
+// group finds the group of an event; nil if known is set and there is none.
+// When there are too many, an arbitrary other one is forgotten.
 func (l *ruleState) group(by []string, s *seen, known bool) *group {
 	key := s.event.Session
 	if len(by) > 0 {
@@ -180,8 +179,8 @@ func (l *ruleState) group(by []string, s *seen, known bool) *group {
 	return g
 }
 
-// insert puts a stamp in its place by time: events of different sensors may come
-// in another order than they happened.
+// insert puts a stamp in its place by time: events of different sensors may
+// arrive in another order than they happened.
 func (g *group) insert(s stamp) {
 	i := len(g.stamps)
 	for i > 0 && g.stamps[i-1].at.After(s.at.Add(slack)) {
@@ -190,7 +189,7 @@ func (g *group) insert(s stamp) {
 	g.stamps = slices.Insert(g.stamps, i, s)
 }
 
-// forget drops what is too old to come together with the newest.
+// forget drops the stamps that are too old to be in one window with the newest.
 func (g *group) forget(window time.Duration) {
 	if len(g.stamps) == 0 {
 		return
@@ -219,9 +218,9 @@ func (g *group) distinct(s stamp, c *Correlation) []stamp {
 	return g.count(s, c)
 }
 
-// sequence returns the events when there is one for each step. Of several for
-// the same step that follow each other, the first and the last are kept, so that
-// repeating one step pushes out nothing.
+// sequence returns the events if there is one for each step. Of several in a
+// row for the same step, the first and the last are kept, so that repeating a
+// step pushes nothing out.
 func (g *group) sequence(s stamp, c *Correlation) []stamp {
 	g.insert(s)
 	g.forget(c.Window)
@@ -240,8 +239,8 @@ func (g *group) sequence(s stamp, c *Correlation) []stamp {
 	return g.chain(len(c.Steps))
 }
 
-// chain finds one event a step, in the order of the steps. All stamps lie within
-// the window.
+// chain finds one event for each step, in the order of the steps. All stamps
+// lie within the window.
 func (g *group) chain(steps int) []stamp {
 	best := make([][]stamp, steps) // the chain of the first steps
 	for _, s := range g.stamps {
@@ -255,7 +254,7 @@ func (g *group) chain(steps int) []stamp {
 	return best[steps-1]
 }
 
-// together finds one event a step in any order, no event for two of them.
+// together finds one event for each step in any order, and no event for two steps.
 func (g *group) together(steps int) []stamp {
 	var out []stamp
 	for step := range steps {

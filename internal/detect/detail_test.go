@@ -22,8 +22,8 @@ func TestDetailOf(t *testing.T) {
 	}
 }
 
-// What every run does at its start must not have a condition compiled: that costs
-// more than all the rest of the record of it.
+// What every run does at its start must not compile a condition: that costs
+// more than recording all the rest.
 func TestAnOrdinaryExecutionCompilesNothing(t *testing.T) {
 	e, err := New(Config{Place: Place{Workspace: "/home/you/project", Home: "/home/you"}})
 	if err != nil {

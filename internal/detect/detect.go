@@ -1,16 +1,3 @@
-// Package detect looks for what an escape attempt looks like: single events,
-// counts of them, and events that come together, by rules that are data. It
-// judges what was recorded and decides nothing: a missed alert changes nothing
-// about what was refused.
-//
-// [New] makes an [Engine] of rules (load.go; those of the product are in rules/), and
-// [Engine.Observe] takes events one by one. marks*.go say what an event is besides what
-// it says: of a credential, out of the usual place, by a shell that was piped to.
-// correlate.go joins events of one process tree. Below it:
-//
-//	baseline  what a workspace usually does, and what is new in a run
-//	honey     files that look like credentials and are watched
-//	alert     where alerts go: files, webhooks, collectors, syslog
 package detect
 
 import (
@@ -35,22 +22,22 @@ type Alert struct {
 	Technique   []string      `json:"technique"` // of ATT&CK, or of ATLAS
 	Session     string        `json:"session"`
 	Time        time.Time     `json:"time"`             // of the last event
-	Key         string        `json:"key,omitempty"`    // what tells this alert from others of the rule
+	Key         string        `json:"key,omitempty"`    // distinguishes this alert from others of the rule
 	Count       int           `json:"count"`            // how many times so far, under this key
 	Events      []uint64      `json:"events,omitempty"` // places in the log, at most 64
-	Process     event.Process `json:"process,omitzero"` // who asked last
+	Process     event.Process `json:"process,omitzero"` // the last one that asked
 	Object      string        `json:"object"`
 	Explanation string        `json:"explanation"`
 }
 
 // Config is what an Engine needs.
 type Config struct {
-	Raise func(Alert) // is called on the goroutine of Observe, never while a lock is held; nil for nobody
+	Raise func(Alert) // called on the goroutine of Observe, never while a lock is held; may be nil
 	Rules []Rule      // the user's own, besides the built-in ones
-	Place Place       // the session's; what session.start says of workspace and home counts more
+	Place Place       // of the session; workspace and home in session.start take precedence
 	Alone bool        // without the built-in rules
 
-	Baseline *baseline.Checker // says what is new in the session; nil where nothing is
+	Baseline *baseline.Checker // finds what is new in the session; nil if nothing is
 }
 
 // Engine evaluates rules on events as they come. It can be used by several
@@ -77,19 +64,19 @@ type matcher struct {
 	objects   []string
 	want      wanted // at least one of these; none for any
 	unless    wanted
-	fresh     uint32 // kinds of things of which one is new, a bit each; 0 where it does not matter
+	fresh     uint32 // kinds of things of which one must be new, a bit each; 0 for no such condition
 	condition string
 	detail    string        // without which the condition does not hold; "" for none
 	program   *expr.Program // made at the first candidate
-	failed    bool          // it could not be made: the fault is kept
+	failed    bool          // it could not be compiled: the error is kept
 }
 
-// ruleState is a rule with what has been seen for it.
+// ruleState is a rule with what has been seen of it.
 type ruleState struct {
 	*Rule
 	feeds  []feed      // the correlations that it is a step of
-	waits  bool        // a sequence in groups: later steps count only when there was a first
-	armed  atomic.Bool // there was
+	waits  bool        // a sequence in groups: later steps count only after a first
+	armed  atomic.Bool // there was a first
 	raised map[string]*tally
 	groups map[string]*group
 }
@@ -126,7 +113,7 @@ func New(c Config) (*Engine, error) {
 	return e, nil
 }
 
-// connect files the matchers of a rule, and ties it to those that it is made of.
+// connect indexes the matchers of a rule, and links it to the rules that it is made of.
 func (e *Engine) connect(l *ruleState, byID map[string]*ruleState) error {
 	if !l.isTemporal() {
 		e.addMatcher(l, 0, l.Match)
@@ -150,7 +137,7 @@ func (e *Engine) connect(l *ruleState, byID map[string]*ruleState) error {
 func (e *Engine) addMatcher(l *ruleState, step int, m Match) {
 	one := &matcher{rule: l, step: step, any: m.Verdict == "", condition: m.Condition, objects: m.Objects, detail: detailOf(m.Condition)}
 	if !one.any && one.verdict.UnmarshalText([]byte(m.Verdict)) != nil {
-		return // the loader took it, so it is a word
+		return // the loader accepted it, so it is a word
 	}
 	one.want, one.unless = wantedOf(m.Marks), wantedOf(m.Unless)
 	for _, n := range m.New {
@@ -164,7 +151,7 @@ func (e *Engine) addMatcher(l *ruleState, step int, m Match) {
 	}
 }
 
-// wanted are the words of a rule, by what they are about.
+// wanted are the words of a rule, by what they describe.
 type wanted struct {
 	object, to mark
 	by         trait
@@ -182,12 +169,12 @@ func wantedOf(words []string) (w wanted) {
 	return w
 }
 
-// in says whether one of the words is among those of an event.
+// in reports whether one of the words is among those of an event.
 func (w *wanted) in(of wanted) bool {
 	return w.object&of.object != 0 || w.to&of.to != 0 || w.by&of.by != 0
 }
 
-// Rules are those that the engine evaluates.
+// Rules returns the rules that the engine evaluates.
 func (e *Engine) Rules() []Rule {
 	out := make([]Rule, len(e.rules))
 	for i, l := range e.rules {
@@ -196,7 +183,7 @@ func (e *Engine) Rules() []Rule {
 	return out
 }
 
-// Err is the first thing that went wrong while a condition was evaluated.
+// Err returns the first error of evaluating a condition.
 func (e *Engine) Err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -254,16 +241,15 @@ func (e *Engine) Observe(ev event.Event) {
 	}
 }
 
-// follow takes from an event what is known of programs and of the session from
-// here on, and the program where one is executed. It reports whether the event
-// counts.
+// follow learns from an event about programs and the session, and returns the
+// program if one is executed. It reports whether the event counts.
 func (e *Engine) follow(ev *event.Event) (by *program, counts bool) {
 	switch ev.Action {
 	case event.SessionStart, event.RecordBegin:
 		e.learn(ev)
 	case event.ProcExec:
 		if ev.Error == "ENOENT" && ev.Verdict == event.Allowed {
-			return nil, false // a directory of PATH that does not have it: nothing is executed
+			return nil, false // a directory of PATH without the program: nothing is executed
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -280,7 +266,7 @@ func (e *Engine) follow(ev *event.Event) (by *program, counts bool) {
 	return by, true
 }
 
-// mayMatch says, without evaluating anything, whether an event can match.
+// mayMatch reports, without evaluating anything, whether an event can match.
 func (m *matcher) mayMatch(e *event.Event, is wanted) bool {
 	switch {
 	case !m.any && m.verdict != e.Verdict, m.unless.in(is):
@@ -295,9 +281,9 @@ func (m *matcher) mayMatch(e *event.Event, is wanted) bool {
 	return m.objects == nil || slices.Contains(m.objects, e.Object)
 }
 
-// detailOf is the detail that a condition asks for and for nothing else, "" for any
-// other condition. Most events do not have it, and then no condition has to be
-// compiled, which takes 2 ms of the first execution.
+// detailOf is the detail that a condition tests if it tests nothing else, ""
+// for any other condition. Most events do not have it, so no condition has to
+// be compiled, which takes 2 ms of the first execution.
 func detailOf(condition string) string {
 	name, asks := strings.CutPrefix(condition, "detail.")
 	name, alone := strings.CutSuffix(name, ` != ""`)
@@ -307,7 +293,7 @@ func detailOf(condition string) string {
 	return name
 }
 
-// learn takes from an event where the session takes place.
+// learn takes the workspace and the home of the session from an event.
 func (e *Engine) learn(ev *event.Event) {
 	p := *e.place.Load()
 	if ev.Action == event.SessionStart && ev.Object != "" {

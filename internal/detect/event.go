@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Event returns the alert as an event of the record. Of the process it has the
-// numbers alone: the rest is in the event of its execution.
+// Event returns the alert as an event of the record. It has only the numbers of
+// the process: the rest is in the event of its execution.
 func (a Alert) Event() event.Event {
 	events := make([]string, len(a.Events))
 	for i, seq := range a.Events {

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestAnAlertOfTheRecordIsTheAlert, but for what its process is besides numbers.
+// TestAnAlertOfTheRecordIsTheAlert, except for its process, of which only the numbers remain.
 func TestAnAlertOfTheRecordIsTheAlert(t *testing.T) {
 	for _, want := range []Alert{
 		{

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-// groupFields are the fields that events can be counted and told apart by, and
-// what they are.
+// groupFields are the fields by which events can be counted and distinguished,
+// and what they are.
 var groupFields = [...][2]string{
 	{"session", "the run"},
 	{"action", "what was attempted"},
@@ -104,19 +104,19 @@ type seen struct {
 	to       mark
 	program  *program // nil when it is not known
 	place    *Place
-	fresh    baseline.Thing // what is new about it, for the rule that is evaluated; none for others
+	fresh    baseline.Thing // what is new about it, for the rule being evaluated; none for others
 	fields   expr.Fields
 	words    []string
 	arranged bool
-	arrival  uint64 // which event that something matched it is; 0 while nothing did
+	arrival  uint64 // its number among events that something matched; 0 for none so far
 }
 
-// newSeen keeps an event: only those that something may match are worth it.
+// newSeen keeps an event; only events that something may match are worth it.
 func newSeen(e event.Event, place *Place, object, to mark, by *program) *seen {
 	return &seen{event: &e, place: place, object: object, to: to, program: by}
 }
 
-// process is who asked: from the event, or from that of the execution.
+// process is the process that asked: from the event, or from that of its execution.
 func (s *seen) process() *event.Process {
 	if s.event.Process.Executable == "" && s.program != nil {
 		p := s.program.Process

@@ -2,8 +2,8 @@ package detect
 
 import "testing"
 
-// BenchmarkFirst is a new engine up to its first candidate, whose condition is
-// compiled.
+// BenchmarkFirst measures a new engine up to its first candidate, whose
+// condition is compiled.
 func BenchmarkFirst(b *testing.B) {
 	for b.Loop() {
 		e, err := New(Config{Place: here})

@@ -41,10 +41,10 @@ func (e *LoadError) Hint() string {
 	return "correct it; then check it with: holdfast alerts test " + e.File
 }
 
-// LoadPath reads a file of rules, or the files *.yaml of a directory in the order
-// of their names. Messages name files with path before them. Anything that is
-// not understood, and an id that stands twice or is that of a built-in rule, is
-// a *LoadError.
+// LoadPath reads a file of rules, or the files *.yaml of a directory in the
+// order of their names. Messages name files with path before them. Anything
+// that is not understood, and an id that occurs twice or is that of a built-in
+// rule, is a *LoadError.
 func LoadPath(path string) ([]Rule, error) {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -83,7 +83,7 @@ func loadDir(dir fs.FS, called string) ([]Rule, error) {
 	return all, nil
 }
 
-// readRuleFile reads no more of a file than a file of rules may have, and a byte.
+// readRuleFile reads at most one byte more than a file of rules may have.
 func readRuleFile(dir fs.FS, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *parser) fail(at *yaml.Node, format string, args ...any) error {
 	return e
 }
 
-// syntax gives an error of the YAML reader the form of all others.
+// syntax converts an error of the YAML reader to the form of all others.
 func (p *parser) syntax(err error) error {
 	e := &LoadError{File: p.file, Msg: strings.TrimPrefix(err.Error(), "yaml: ")}
 	if n, _ := fmt.Sscanf(e.Msg, "line %d:", &e.Line); n == 1 {
@@ -152,8 +152,8 @@ func (p *parser) syntax(err error) error {
 	return e
 }
 
-// fields calls set for each key of a mapping; the keys must be among those of
-// set's table, and none may stand twice.
+// fields calls set for each key of a mapping; every key must be in set, and
+// none may occur twice.
 func (p *parser) fields(n *yaml.Node, what string, set map[string]func(*yaml.Node) error) error {
 	if n.Kind != yaml.MappingNode {
 		return p.fail(n, "%s is a mapping of names to values", what)

@@ -10,13 +10,13 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Where the sessions of tests take place, unless they say otherwise.
+// Where the sessions of tests run, by default.
 const (
 	testHome      = "/home/you"
 	testWorkspace = "/home/you/project"
 )
 
-// maxTestEvents bounds what a test makes of "times".
+// maxTestEvents bounds the events that "times" makes in a test.
 const maxTestEvents = 5000
 
 var testStart = func() time.Time { return time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC) }

@@ -9,23 +9,23 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// mark is a set of words about what an event is about. Rules ask for them instead
+// mark is a set of words about the subject of an event. Rules use them instead
 // of spelling out paths and hosts.
 type mark uint64
 
-// trait is a set of words about the program that asked: what it is for, and how
-// it was called.
+// trait is a set of words about the program that asked: its purpose, and how it
+// was called.
 type trait uint64
 
 // What a path is.
 const (
 	credential     mark = 1 << iota // where programs keep credentials
-	usual                           // of these, what clients look for unasked
+	usual                           // of these, what clients look for by themselves
 	key                             // a private key
 	secretFile                      // .env and its kind, in a workspace
 	browserStore                    // cookies and passwords of a browser
 	agentStore                      // where an agent keeps its own login
-	otherHome                       // below the home directory of somebody else
+	otherHome                       // below the home directory of another user
 	systemSecret                    // password hashes and keys of the machine
 	hook                            // hooks and configuration of git
 	editor                          // tasks and settings of editors
@@ -49,11 +49,11 @@ const (
 	loader                          // the dynamic loader
 	generated                       // what builds and caches make and remove
 	dependency                      // installed packages
-	temporary                       // directories for everybody
+	temporary                       // directories that everybody uses
 	repository                      // what makes the workspace's .git a repository
 	descriptor                      // an open file by its number
 	sibling                         // in another project beside the workspace
-	accounts                        // who there is on the machine, and how names are found
+	accounts                        // the users of the machine, and how names are resolved
 	programDir                      // of a change: in a directory of programs
 	astray                          // goes through a link out of the workspace; of a change, also by climbing
 	personal                        // of a change: below the home by a full name, where a user keeps files
@@ -64,9 +64,9 @@ const (
 	private   // an address of a private network
 	literal   // an address instead of a name
 	tunnel    // a service that forwards connections
-	drop      // a service that takes what anybody sends
+	drop      // a service that accepts data from anyone
 	resolver  // name service over HTTPS or TLS
-	longLabel // a name with a label such as encoded data has
+	longLabel // a name with a label that looks like encoded data
 )
 
 // What a program is for, and how it was called.
@@ -77,7 +77,7 @@ const (
 	archiver
 	encoder
 	packager
-	client // reads credentials where they usually are, because that is its work
+	client // reads credentials at their usual places, because that is its purpose
 	browser
 	debugger
 	container // makes namespaces
@@ -87,27 +87,27 @@ const (
 	miner
 	inlineCode   // code as an argument
 	networkShell // a shell whose input is a connection
-	piped        // a download that is executed as it comes
-	unguarded    // an agent told to ask nobody
-	installs     // a package manager that installs
+	piped        // a download that is executed as it arrives
+	unguarded    // an agent started so that it asks for no permission
+	installs     // a package manager that installs packages
 	inInstall    // below one that does
 	listed       // below ldd, which lists what a program loads
 	supervisor   // names Holdfast in its arguments
-	replaceable  // lies where programs inside can write, so that one of them may have given it its name
+	replaceable  // lies where programs inside can write, so one of them may have named it
 	inMemory     // has no place on disk
-	agent        // an agent's program, started by the user and by nothing that an agent started
-	underAgent   // below an agent, and none itself: what it does may be what a model asked for
-	elevates     // runs commands as somebody else: sudo, su
-	preloads     // loads a library of its maker's into other programs
+	agent        // an agent's program, started by the user and not by anything that an agent started
+	underAgent   // below an agent, and not one itself: what it does may be what a model asked for
+	elevates     // runs commands as another user: sudo, su
+	preloads     // loads a library, which the caller may have made, into other programs
 	dumpsEnvironment
-	sendsEnvironment // dumps it into what encodes or sends
-	seeksKeys        // searches for keys or passwords past the workspace
-	seeksPrivileged  // searches for programs that run as somebody else
+	sendsEnvironment // dumps the environment into a program that encodes or sends it
+	seeksKeys        // searches for keys or passwords outside the workspace
+	seeksPrivileged  // searches for programs that run as another user
 	administers      // administers the machine: its services, accounts, modules, logs
 	offensive        // a tool that attackers use: scanners, crackers, tunnels
-	decoded          // code that was encoded is executed as it comes
-	pools            // told the protocol by which miners get their work
-	shreds           // destroys what files hold
+	decoded          // encoded code is executed as it is decoded
+	pools            // given the protocol by which miners get their work
+	shreds           // destroys the content of files
 )
 
 // markNames are the words for marks, in the order of the bits.
@@ -119,8 +119,8 @@ var markNames = [...]string{
 	"metadata", "cluster", "loopback", "private", "literal", "tunnel", "drop", "resolver", "long-label",
 }
 
-// traitNames are the words for traits, in the order of the bits. A program
-// without a place on disk has the word of such a file.
+// traitNames are the words for traits, in the order of the bits. A program that
+// is not on disk has the word of such a file.
 var traitNames = [...]string{
 	"shell", "interpreter", "fetcher", "archiver", "encoder", "packager", "client", "browser", "debugger", "container", "vault", "issuer",
 	"killer", "miner", "inline-code", "network-shell", "piped", "unguarded", "installs", "in-install", "listed", "supervisor",
@@ -128,7 +128,7 @@ var traitNames = [...]string{
 	"sends-environment", "seeks-keys", "seeks-privileged", "administers", "offensive", "decoded", "pools", "shreds",
 }
 
-// toPrefix stands before a mark of the second path of an event.
+// toPrefix precedes a mark of the second path of an event.
 const toPrefix = "to:"
 
 // markOf is the set that a word of a rule means; 0 for none.
@@ -141,7 +141,7 @@ func traitOf(word string) trait { return traitWords()[word] }
 
 var traitWords = sync.OnceValue(func() map[string]trait { return bits[trait](traitNames[:]) })
 
-// bits gives each word the bit of its place.
+// bits gives each word the bit of its index.
 func bits[S ~uint64](words []string) map[string]S {
 	m := make(map[string]S, len(words))
 	for i, w := range words {
@@ -163,8 +163,8 @@ func namesOf(set uint64, words, into []string, prefix string) []string {
 	return into
 }
 
-// Marks are the words that rules can ask for about an event by itself: those of
-// its object and, after "to:", of its second path. What is known of the program
+// Marks returns the words that rules can use about an event alone: those of its
+// object and, after "to:", of its second path. What is known of the program
 // that asked comes from earlier events, and only an Engine has it.
 func (p Place) Marks(e event.Event) []string {
 	object, to := p.marks(&e)
@@ -175,14 +175,15 @@ func (p Place) Marks(e event.Event) []string {
 	return p.keptWords(&e, words)
 }
 
-// Common says of an event that nothing marks its object but where everybody keeps
-// what is of no use to others: installed packages, what builds make, temporary files.
+// Common reports whether an event's object has no marks, except those of places
+// where everybody keeps what is of no use to others: installed packages, build
+// output, temporary files.
 func (p Place) Common(e event.Event) bool {
 	object, to := p.marks(&e)
 	return (object|to)&^(temporary|dependency|generated) == 0
 }
 
-// marks looks at the object of e, and at its second path. It does not allocate.
+// marks classifies the object of e, and its second path. It does not allocate.
 func (p *Place) marks(e *event.Event) (object, to mark) {
 	switch kindOf(e.Action) {
 	case aboutPath:
@@ -202,7 +203,7 @@ func (p *Place) marks(e *event.Event) (object, to mark) {
 		}
 		if changes(e.Action) {
 			object |= p.changed(e.Object, e.Resolved)
-			if e.Action == event.FileRename { // of a link it is what is read
+			if e.Action == event.FileRename { // the second path of a link is the one that is read
 				to |= p.changed(e.Detail["to"], e.Detail["to_resolved"])
 			}
 		} else {
@@ -237,23 +238,22 @@ func kindOf(action string) int {
 	return aboutNothing
 }
 
-// pattern is a few names that follow each other in a path.
+// pattern is a sequence of names in a path.
 type pattern struct {
-	before []string // names above the one that it is filed under, the nearest first
+	before []string // names above the one that is its key, the nearest first
 	rooted bool     // nothing is above
 	last   bool     // nothing is below
 	is     mark
 }
 
-// names are the patterns by their lowest name. The lengths of names are kept by
-// their first and by their last byte: most names of ordinary paths are passed
-// over by that alone.
+// names are the patterns by their lowest name. The lengths of names are kept by their
+// first and by their last byte: that alone rules out most names of ordinary paths.
 type names struct {
 	patterns    map[string][]pattern
 	first, last [256]uint64
 }
 
-// may says whether a name can be among them.
+// may reports whether a name can be among them.
 func (n *names) may(name string) bool {
 	return n.first[name[0]]&n.last[name[len(name)-1]]&(1<<min(len(name), 63)) != 0
 }

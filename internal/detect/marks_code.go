@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// command is one of those that a shell is told to execute, as far as it can be
-// told without a shell: quotes are dropped, nothing is expanded.
+// command is one command of a shell text, as far as it can be parsed without a
+// shell: quotes are dropped, nothing is expanded.
 type command struct {
-	words  []string // without what redirects
-	piped  bool     // it reads what the one before it prints
-	within string   // the command whose arguments it makes: curl, in curl -d "$(env)"
+	words  []string // without redirections
+	piped  bool     // it reads the output of the one before it
+	within string   // the command that gets its output as an argument: curl, in curl -d "$(env)"
 }
 
-// maxCommands is how many of one text are looked at.
+// maxCommands is how many commands of one text are looked at.
 const maxCommands = 64
 
-// commandsOf takes the text of a shell apart.
+// commandsOf splits the text of a shell into commands.
 func commandsOf(code string) (all []command) {
 	now, within := command{}, ""
 	end := func(next command) {
@@ -54,8 +54,8 @@ func commandsOf(code string) (all []command) {
 	return all
 }
 
-// plainWords are the words of a command without quotes, from its name on, up to
-// the first that redirects. What sets a library to be loaded stays in front.
+// plainWords are the words of a command without quotes, from its name up to the
+// first redirection. An assignment that preloads a library stays in front.
 func plainWords(words []string) (out []string) {
 	for _, w := range words {
 		w = strings.Map(func(r rune) rune {
@@ -75,7 +75,7 @@ func plainWords(words []string) (out []string) {
 	return out
 }
 
-// isBefore says whether a word may stand before the name of a command.
+// isBefore reports whether a word may precede the name of a command.
 func isBefore(w string) bool {
 	switch w {
 	case "eval", "exec", "command", "builtin", "nohup", "time", "then", "do", "else", "if", "while", "!", "{", "}":
@@ -85,7 +85,7 @@ func isBefore(w string) bool {
 	return ok && !strings.HasPrefix(w, "LD_") && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") == ""
 }
 
-// shellMarks looks at each command that a shell is told to execute.
+// shellMarks classifies each command that a shell is to execute.
 func (p *Place) shellMarks(code string) (m trait) {
 	var before trait // of the commands that print into the pipe
 	for _, c := range commandsOf(code) {
@@ -94,7 +94,7 @@ func (p *Place) shellMarks(code string) (m trait) {
 			before = 0
 		}
 		if strings.HasPrefix(c.words[0], "$") && isDecoding(code) {
-			does |= decoded // it stands in a variable
+			does |= decoded // it is in a variable
 		}
 		before |= does
 		sends := c.piped && is&(fetcher|encoder) != 0 || nameOfProgram(c.within)&fetcher != 0
@@ -106,7 +106,7 @@ func (p *Place) shellMarks(code string) (m trait) {
 		}
 		does &^= decoded | named // what is executed counts; names are looked for below
 		if name := baseName(c.words[0]); name == "env" || name == "printenv" {
-			does &^= dumpsEnvironment // it is executed, and tells of itself
+			does &^= dumpsEnvironment // it is executed, and has an event of its own
 		}
 		m |= does
 	}
@@ -116,12 +116,12 @@ func (p *Place) shellMarks(code string) (m trait) {
 	return m
 }
 
-// named are the marks that a command has by nothing but its name, which is a word
+// named are the marks that a command gets only by its name, which is a word
 // that people search for and write about.
 const named = administers | offensive
 
-// unquoted is code without what stands in quotes, but where something is executed
-// within them.
+// unquoted is code without the text in quotes, except where something is
+// executed within them.
 func unquoted(code string) string {
 	var b strings.Builder
 	for {
@@ -149,7 +149,7 @@ func unquoted(code string) string {
 	}
 }
 
-// commandMarks says what is remarkable about one command, by its words.
+// commandMarks classifies one command by its words.
 func (p *Place) commandMarks(words []string) (m trait) {
 	for len(words) > 0 && strings.HasPrefix(words[0], "LD_") {
 		m |= preloadMarks(words[0])
@@ -192,7 +192,7 @@ func (p *Place) commandMarks(words []string) (m trait) {
 	return m
 }
 
-// asksForChange says whether a command that mostly tells what there is was told
+// asksForChange reports whether a command that mostly shows information is used
 // to change the machine.
 func asksForChange(name string, arguments []string) bool {
 	verbs := ""
@@ -209,7 +209,7 @@ func asksForChange(name string, arguments []string) bool {
 	return slices.ContainsFunc(arguments, func(a string) bool { return strings.Contains(verbs, " "+a+" ") })
 }
 
-// decodes says whether a command prints what was encoded.
+// decodes reports whether a command prints decoded data.
 func decodes(name string, arguments []string) bool {
 	switch name {
 	case "base64", "base32", "basenc", "openssl":
@@ -222,18 +222,18 @@ func decodes(name string, arguments []string) bool {
 	return false
 }
 
-// isDecoding says whether a text has the words of a command that decodes.
+// isDecoding reports whether a text contains a command that decodes.
 func isDecoding(code string) bool {
 	return strings.Contains(code, "base64 -d") || strings.Contains(code, "base64 --decode") || strings.Contains(code, "xxd -r")
 }
 
-// readsCode says whether a shell or an interpreter is told nothing, and so reads
-// from its input what it executes.
+// readsCode reports whether a shell or an interpreter is given no code, and so
+// reads from its input what it executes.
 func readsCode(words []string) bool {
 	return !slices.ContainsFunc(words[1:], func(a string) bool { return !strings.HasPrefix(a, "-") || a == "-c" || a == "-m" || a == "-e" })
 }
 
-// interpreterMarks looks at the code that an interpreter is given.
+// interpreterMarks classifies the code that an interpreter is given.
 func interpreterMarks(code string) trait {
 	executes := slices.ContainsFunc([]string{"exec(", "eval(", "system(", "popen("}, func(call string) bool { return strings.Contains(code, call) })
 	_, after, decodes := strings.Cut(code, "b64decode")
@@ -243,7 +243,7 @@ func interpreterMarks(code string) trait {
 	return 0
 }
 
-// dumps says whether a command prints the whole environment.
+// dumps reports whether a command prints the whole environment.
 func dumps(name string, arguments []string) bool {
 	switch {
 	case len(arguments) == 0:
@@ -255,9 +255,9 @@ func dumps(name string, arguments []string) bool {
 	return a == "-p" && (name == "export" || name == "declare" || name == "typeset") || a == "-x" && (name == "declare" || name == "typeset")
 }
 
-// preloadMarks knows a library that is to be loaded into every program, and lies
-// where whoever asks can have made it. One without a slash, or of the system, is
-// nobody's: allocators are loaded so.
+// preloadMarks finds a library that is to be loaded into every program, and
+// lies where the caller may have made it. One without a slash, or of the
+// system, does not count: allocators are loaded so.
 func preloadMarks(w string) trait {
 	name, value, _ := strings.Cut(w, "=")
 	if name != "LD_PRELOAD" && name != "LD_AUDIT" {
@@ -271,13 +271,13 @@ func preloadMarks(w string) trait {
 	return 0
 }
 
-// searchedNames are what keys, passwords and what browsers keep are searched by.
+// searchedNames are names by which keys, passwords and browser data are searched for.
 var searchedNames = [...]string{"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.kdbx", "*.env", ".env",
 	"PRIVATE KEY", "AKIA", "aws_access_key", "aws_secret", "credentials", "wallet.dat", "kubeconfig", "authorized_keys", "passw",
 	"-name .netrc", "-name .git-credentials", "-name .gnupg", "-name .ssh", "-name .aws", "logins.json", "key4.db", "Login Data", "places.sqlite", "/Bookmarks"}
 
-// searchMarks knows a search for keys that goes past the workspace, and one for
-// programs that run as somebody else.
+// searchMarks finds a search for keys outside the workspace, and one for
+// programs that run as another user.
 func (p *Place) searchMarks(name string, arguments []string) (m trait) {
 	text := strings.Join(arguments, " ")
 	if name == "find" && strings.Contains(text, "-perm") && (strings.Contains(text, "4000") || strings.Contains(text, "2000") || strings.Contains(text, "6000") || strings.Contains(text, "=s") || strings.Contains(text, "+s")) {
@@ -290,8 +290,8 @@ func (p *Place) searchMarks(name string, arguments []string) (m trait) {
 	return m
 }
 
-// isOutside says whether an argument is a directory past the workspace that holds
-// what people keep.
+// isOutside reports whether an argument is a directory outside the workspace
+// that holds what people keep.
 func (p *Place) isOutside(a string) bool {
 	switch {
 	case a == "/" || a == "~" || a == ".." || strings.HasPrefix(a, "~/") || strings.HasPrefix(a, "../") || strings.HasPrefix(a, "$HOME") || strings.HasPrefix(a, "${HOME}"):

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestCommandsOfAShell gives a shell texts, and says which words it gets besides
-// those of any shell that has code in its arguments.
+// TestCommandsOfAShell gives a shell texts, and lists the words that it gets
+// besides those of any shell that has code in its arguments.
 func TestCommandsOfAShell(t *testing.T) {
 	for code, want := range map[string]string{
 		"env":                                  "",
@@ -87,8 +87,8 @@ func TestCommandsOfAShell(t *testing.T) {
 	}
 }
 
-// TestPlacesOfChanges says what paths are besides, where something looks for them
-// or changes them.
+// TestPlacesOfChanges checks the marks that paths get in addition when
+// something looks for them or changes them.
 func TestPlacesOfChanges(t *testing.T) {
 	deep := Place{Home: "/home/you", Workspace: "/home/you/src/a"}
 	apart := Place{Home: "/srv/home", Workspace: "/srv/a"}

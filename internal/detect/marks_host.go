@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// hostTable is what hosts are: a mark, then names and all below them.
+// hostTable classifies hosts: a mark, then names, each with all below it.
 const hostTable = `
 metadata metadata.google.internal metadata.goog instance-data.ec2.internal metadata.azure.internal metadata.tencentyun.com metadata.internal
 cluster  kubernetes.default kubernetes.default.svc kubernetes.default.svc.cluster.local kubernetes
@@ -16,8 +16,8 @@ drop     pastebin.com paste.ee hastebin.com dpaste.com dpaste.org ix.io sprunge.
 resolver dns.google cloudflare-dns.com one.one.one.one dns.quad9.net doh.opendns.com dns.nextdns.io dns.adguard-dns.com doh.cleanbrowsing.org mozilla.cloudflare-dns.com chrome.cloudflare-dns.com dns.alidns.com doh.pub
 `
 
-// label is how long a label is that looks like data: names that people give are
-// shorter, those of content networks rarely this long.
+// label is the length of a label that looks like data: names that people give
+// are shorter, those of content networks rarely this long.
 const label = 45
 
 var hostNames = sync.OnceValue(func() map[string]mark {
@@ -30,7 +30,7 @@ var hostNames = sync.OnceValue(func() map[string]mark {
 	return m
 })
 
-// hostMarks says what host:port, or a name alone, is.
+// hostMarks classifies host:port, or a name alone.
 func hostMarks(s string) mark {
 	host := hostOf(s)
 	if host == "" {
@@ -47,7 +47,7 @@ func hostMarks(s string) mark {
 	return nameMarks(strings.TrimSuffix(host, "."))
 }
 
-// nameMarks looks a name up, and all that it is below.
+// nameMarks looks up a name, and all names that it is below.
 func nameMarks(host string) mark {
 	table := hostNames()
 	var m mark
@@ -81,15 +81,15 @@ func addressMarks(a netip.Addr) mark {
 	return 0
 }
 
-// isSynthetic knows where the addresses of names come from inside (RFC 2544):
-// they stand for a name, and say nothing by themselves.
+// isSynthetic reports whether an address is one that represents a name inside
+// (RFC 2544): it says nothing by itself.
 func isSynthetic(a netip.Addr) bool {
 	b := a.As16()
 	return a.Is4() && b[12] == 198 && b[13]&0xfe == 18
 }
 
-// isResolver knows the public name services that programs go to past the one
-// that they were given.
+// isResolver reports whether an address is that of a public name service, which
+// programs use instead of the one that they were given.
 func isResolver(a netip.Addr) bool {
 	if !a.Is4() {
 		return false
@@ -101,9 +101,9 @@ func isResolver(a netip.Addr) bool {
 	return false
 }
 
-// isMetadata knows the addresses of the clouds: AWS, Google, Azure, Oracle and
-// DigitalOcean share the first; the others are AWS over IPv6 and for tasks,
-// Alibaba, and Azure's own.
+// isMetadata reports whether an address is that of a cloud's metadata service:
+// AWS, Google, Azure, Oracle and DigitalOcean share the first; the others are
+// AWS over IPv6 and for tasks, Alibaba, and Azure's own.
 func isMetadata(a netip.Addr) bool {
 	if a.Is4() {
 		switch a.As4() {

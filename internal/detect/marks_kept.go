@@ -14,19 +14,19 @@ import (
 // them, and a look-up of what is marked is always recorded.
 var settings = []string{".gitconfig", ".config/git/config", ".config/git/attributes", ".config/git/hooks"}
 
-// keptWord says of a change that it is about a place in the home which the host
-// executes or obeys, and did not reach it. It is a word of conditions alone, no bit.
+// keptWord marks a change to a place in the home which the host executes or obeys,
+// if the change did not reach it. It is a word only for conditions, without a bit.
 const keptWord = "kept"
 
-// keptMarks are the marks of the two paths of a change that missed such places: it
-// went into the private home, or found no directory there. 0 for all others.
+// keptMarks are the marks of the two paths of a change that did not reach such places:
+// it went into the private home, or found no directory there. 0 for all others.
 func (p *Place) keptMarks(e *event.Event) (object, to mark) {
 	missed := e.Verdict == event.Denied && e.Layer == event.LayerView && e.Action != event.FileLookup && e.Action != event.FileOpen
 	if e.Detail[event.DetailKept] == "" && !missed {
 		return 0, 0
 	}
 	object = p.keptAt(cmp.Or(e.Resolved, e.Object))
-	if e.Action == event.FileRename { // of a link it is what is read
+	if e.Action == event.FileRename { // the second path of a link is the one that is read
 		to = p.keptAt(cmp.Or(e.Detail["to_resolved"], e.Detail["to"]))
 	}
 	return object, to
@@ -44,8 +44,8 @@ func (p *Place) keptWords(e *event.Event, words []string) []string {
 	return words
 }
 
-// keptAt is what a place below the home is, where a program of the host executes or
-// obeys it there; 0 for any other place.
+// keptAt is the mark of a place below the home, if a program of the host
+// executes or obeys it there; 0 for any other place.
 func (p *Place) keptAt(at string) mark {
 	if p.Home == "" || p.Home == "/" || !within(at, p.Home) || within(at, p.Workspace) {
 		return 0
@@ -69,11 +69,10 @@ var toolchains = []string{
 	"anaconda3", "miniconda3", "miniforge3", "mambaforge", "micromamba",
 }
 
-// Personal reports whether an absolute path is one that a user would look for: it
-// is below the home, and neither a name that programs make for themselves, such as
-// a cache or the state of an agent, nor in the workspace. Of the names that begin
-// with a dot it is what the host executes, and what credentials and settings are
-// read from.
+// Personal reports whether an absolute path is one that a user would look for: it is
+// below the home, and neither a name that programs make for themselves, such as a cache
+// or the state of an agent, nor in the workspace. Of the names that begin with a dot,
+// only those count that the host executes, or reads credentials and settings from.
 func (p Place) Personal(at string) bool {
 	if p.Home == "" || p.Home == "/" || at == p.Home || !within(at, p.Home) || within(at, p.Workspace) {
 		return false

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestKeptPlaces has each change alone in a session of its own.
+// TestKeptPlaces makes each change alone in a session of its own.
 func TestKeptPlaces(t *testing.T) {
 	kept := map[string]string{event.DetailKept: event.KeptPrivate}
 	to := func(path string) map[string]string {

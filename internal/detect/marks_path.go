@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// depth is how many names above one a pattern can ask for, and a little. A
-// power of two.
+// depth is a little more than the number of names above one that a pattern can
+// ask for. A power of two.
 const depth = 8
 
 // climb is how many directories a path must climb in a row to be remarkable.
@@ -20,13 +20,12 @@ type walk struct {
 	n     int           // how many there were
 	up    int           // ".." in a row, the most
 	run   int           // ".." in a row, now
-	top   bool          // the first name is one that rooted looks below
-	first bool          // only patterns count that begin at the first name
+	top   bool          // rooted looks below the first name
+	first bool          // only patterns that begin at the first name count
 	found mark
 }
 
-// path says what a path is. A relative one that climbs far is taken to have
-// arrived at the root.
+// path classifies a path. A relative one that climbs far is assumed to reach the root.
 func (p *Place) path(s string) mark {
 	w := walk{names: pathNames(), place: p}
 	if strings.HasPrefix(s, "memfd:") || strings.HasPrefix(s, "/memfd:") {
@@ -51,11 +50,11 @@ func (p *Place) path(s string) mark {
 	return w.found
 }
 
-// passing are the marks of what comes and goes, by which rules say less.
+// passing are the marks of what comes and goes, about which rules say less.
 const passing = generated | dependency | temporary
 
-// passing returns those of a path: what a home or a workspace is in, such as /tmp
-// or a directory called build, says nothing about what is in it.
+// passing returns those marks of a path, below the home or workspace: that these
+// are in /tmp, or in a directory called build, says nothing about their content.
 func (p *Place) passing(s string, found mark) mark {
 	for _, top := range [...]string{p.Workspace, p.Home} {
 		if top != "/" && within(s, top) {
@@ -68,7 +67,7 @@ func (p *Place) passing(s string, found mark) mark {
 	return found & passing
 }
 
-// over takes in the names of s.
+// over walks the names of s.
 func (w *walk) over(s string) {
 	rooted := s != "" && s[0] == '/'
 	for rest := s; rest != ""; {
@@ -82,7 +81,7 @@ func (w *walk) over(s string) {
 	}
 }
 
-// step takes in one name.
+// step processes one name.
 func (w *walk) step(name string, last, rooted bool) {
 	switch name {
 	case "", ".":
@@ -110,7 +109,7 @@ func (w *walk) step(name string, last, rooted bool) {
 	}
 }
 
-// climb takes in "..".
+// climb processes "..".
 func (w *walk) climb(rooted bool) {
 	if w.run++; w.run > w.up {
 		w.up = w.run
@@ -119,7 +118,7 @@ func (w *walk) climb(rooted bool) {
 		w.found |= alias
 	}
 	if w.n > 0 && rooted {
-		w.n-- // lexically; what it is by links stands in Resolved
+		w.n-- // lexically; Resolved has the path with links resolved
 	}
 }
 
@@ -165,8 +164,8 @@ func (w *walk) rooted(name string, at int, last bool) {
 	}
 }
 
-// own says whether /DIR/WHO is the home of the session's user. Where that is not
-// known, no home is another's.
+// own reports whether /DIR/WHO is the home of the session's user. If that is
+// not known, no home is another's.
 func (p *Place) own(dir, who string) bool {
 	if p.Home == "" {
 		return true
@@ -183,8 +182,8 @@ func (p *Place) own(dir, who string) bool {
 	return rest == who || strings.HasPrefix(rest, who) && rest[len(who)] == '/'
 }
 
-// process judges /proc/WHO/NAME. What any process reads of itself is ordinary,
-// but for the links that lead around names.
+// process judges /proc/WHO/NAME. A process may read about itself, except
+// through the links that lead around names.
 func (w *walk) process(who, name string, last bool) {
 	self := who == "self" || who == "thread-self"
 	if !self && (who[0] < '0' || who[0] > '9') {

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// changes says whether an action changes what lies at its paths.
+// changes reports whether an action changes what is at its paths.
 func changes(action string) bool {
 	switch action {
 	case event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink, event.FileChmod, event.FileTruncate, event.FileMknod:
@@ -17,8 +17,8 @@ func changes(action string) bool {
 	return false
 }
 
-// changed is what a path is besides where something changes it. Look-ups are left
-// out: each command is looked for in many directories of programs.
+// changed returns the additional marks of a path that something changes. Look-ups
+// are left out: each command is looked for in many directories of programs.
 func (p *Place) changed(asked, found string) (m mark) {
 	full := cmp.Or(found, asked)
 	if !strings.HasPrefix(full, "/") {
@@ -36,7 +36,7 @@ func (p *Place) changed(asked, found string) (m mark) {
 	return m
 }
 
-// looked is what a path is besides where something looks for it.
+// looked returns the additional marks of a path that something looks for.
 func (p *Place) looked(asked, found string) (m mark) {
 	climbs := strings.HasPrefix(asked, "../")
 	if climbs && p.beside(found, true) {
@@ -48,13 +48,13 @@ func (p *Place) looked(asked, found string) (m mark) {
 	return m
 }
 
-// leaves says whether a path that seems to lie in the workspace was found outside.
+// leaves reports whether a path that seems to be in the workspace was found outside.
 func (p *Place) leaves(asked, found string) bool {
 	return p.Workspace != "" && found != "" && asked != "" && (asked[0] != '/' || within(asked, p.Workspace)) && !within(found, p.Workspace) && !isTemporary(found)
 }
 
-// wanders says whether a name was found elsewhere than where it seems to be: it
-// climbs, or something on its way is a link.
+// wanders reports whether a name was found elsewhere than where it seems to be:
+// it climbs, or a part of it is a link.
 func wanders(asked, found string) bool {
 	if asked == "" || found == "" {
 		return false
@@ -70,7 +70,7 @@ func isTemporary(path string) bool {
 	return withinAny(path, "/tmp", "/var/tmp", "/dev", "/proc")
 }
 
-// isProgramDir says whether a path lies where shells look for programs.
+// isProgramDir reports whether a path is where shells look for programs.
 func (p *Place) isProgramDir(path string) bool {
 	for _, dir := range [...]string{"/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin", "/usr/local/sbin"} {
 		if within(path, dir) && len(path) > len(dir) {
@@ -91,9 +91,9 @@ func (p *Place) isProgramDir(path string) bool {
 	return false
 }
 
-// beside says whether a path lies in another project: below a directory that is
-// beside the workspace. The directory by itself counts where top is set: tools
-// that look for what is theirs climb from directory to directory, by full names.
+// beside reports whether a path is in another project: below a directory beside
+// the workspace. The directory itself counts if top is set: tools that look for
+// their files climb from directory to directory, by full names.
 func (p *Place) beside(path string, top bool) bool {
 	above := p.Workspace[:max(0, strings.LastIndexByte(p.Workspace, '/'))]
 	if above == "" || above == "/home" || above == "/Users" || isTemporary(above) || len(path) <= len(above)+1 || path[len(above)] != '/' || !strings.HasPrefix(path, above) || within(path, p.Workspace) {
@@ -105,7 +105,7 @@ func (p *Place) beside(path string, top bool) bool {
 		return false
 	}
 	if p.Home != "" && within(p.Home, above+"/"+name) {
-		return false // the user's own home is no project
+		return false // the user's own home is not a project
 	}
 	return name[0] != '.' && (rest != "" || top) && !(above == p.Home && isInstalled(path[len(above):]))
 }

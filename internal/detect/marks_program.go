@@ -21,9 +21,9 @@ var programNames = sync.OnceValue(func() map[string]trait {
 // argumentBytes is how much of a command line is looked at.
 const argumentBytes = 4096
 
-// program says what a program is for by its name, and what is remarkable about
-// its arguments. A name is what its maker wants: it widens what is looked for,
-// and excuses only where nobody inside can have made it.
+// program classifies a program by its name and its arguments. The maker of a
+// file chooses its name: a name always adds to what is looked for, but excuses
+// only if nothing inside can have made the file.
 func (place *Place) program(p *event.Process, asked string) trait {
 	path := p.Executable
 	m := nameOfProgram(path) | nameOfProgram(asked)&plain
@@ -57,8 +57,8 @@ func (place *Place) program(p *event.Process, asked string) trait {
 	return m
 }
 
-// plain are the marks that a program may get by the name that it was called by
-// too: those that excuse nothing.
+// plain are the marks that a program may also get by the name that it was
+// called by: those that excuse nothing.
 const plain = shell | interpreter | fetcher | archiver | encoder | packager | container | vault | issuer | killer | miner | elevates | administers | offensive | shreds
 
 // nameOfScript is what an interpreter executes: node npm-cli.js, python -m pip.
@@ -77,8 +77,8 @@ func nameOfScript(argv []string) trait {
 var agentPackages = [...]string{"@anthropic-ai/claude-code/", "@openai/codex/", "@google/gemini-cli/", "@qwen-code/qwen-code/", "opencode-ai/", "@github/copilot/", "cline/"}
 
 // agentScript is the script of an agent that an interpreter was given, "" for
-// none. Flags before it are those by which agents start themselves once more, and
-// no others: some of them load what their maker wants.
+// none. Only the flags with which agents start themselves again may precede it:
+// some others load what the caller wants.
 func agentScript(argv []string) string {
 	for _, a := range argv[min(1, len(argv)):] {
 		if a == "--expose-gc" || a == "--no-warnings" || a == "--enable-source-maps" || strings.HasPrefix(a, "--max-old-space-size=") || strings.HasPrefix(a, "--no-warnings=") {
@@ -108,7 +108,7 @@ func nameOfProgram(path string) trait {
 		above := path[:at-len(versions)]
 		name = baseName(above)
 	}
-	name = strings.TrimSuffix(strings.TrimPrefix(name, "-"), ".exe") // of a login shell; of packages that have one name for all systems
+	name = strings.TrimSuffix(strings.TrimPrefix(name, "-"), ".exe") // the dash of a login shell; the ending of packages that have one name for all systems
 	table := programNames()
 	if m, ok := table[name]; ok {
 		return m
@@ -147,7 +147,7 @@ func (place *Place) argumentMarks(argv []string, is trait) trait {
 	return m
 }
 
-// unguardedFlags are the arguments by which agents ask nobody any more.
+// unguardedFlags are the arguments that make agents ask for no permission.
 var unguardedFlags = []string{
 	"--dangerously-skip-permissions", "--yolo", "--dangerously-bypass-approvals-and-sandbox", "danger-full-access", "--sandbox=danger-full-access",
 	"bypassPermissions", "--permission-mode=bypassPermissions", "--allow-all-tools", "--trust-all-tools",
@@ -164,7 +164,7 @@ func isCodeFlag(a string) bool { return slices.Contains(codeFlags, a) }
 // baseName is the last name of a path; "" where it ends in a slash.
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// codeMarks looks at what a shell is told to do.
+// codeMarks classifies the code for a shell.
 func codeMarks(code string) trait {
 	m := inlineCode
 	if strings.Contains(code, "/dev/tcp/") || strings.Contains(code, "/dev/udp/") {
@@ -179,7 +179,7 @@ func codeMarks(code string) trait {
 	return m
 }
 
-// pipesToShell says whether something in code is piped into what executes it.
+// pipesToShell reports whether code pipes something into a program that executes it.
 func pipesToShell(code string) bool {
 	for rest := code; ; {
 		i := strings.IndexByte(rest, '|')

@@ -14,14 +14,14 @@ type Place struct {
 }
 
 // excusing are the marks that a program gets by its name and that make a rule
-// say less of it.
+// say less about it.
 const excusing = client | browser | debugger | agent
 
-// What the name of a program counts, by where its file is.
+// How far the name of a program is trusted, by where its file is.
 const (
 	fixed     = iota // nothing inside can have made it
-	installed        // where installers put what one user runs: an alert is low, and not none
-	anybodys         // whoever wrote there gave it that name, and it excuses nothing
+	installed        // where installers put a user's programs: an alert is low, not none
+	anybodys         // its writer chose the name, which excuses nothing
 )
 
 func (p *Place) standing(path string) int {
@@ -38,7 +38,7 @@ func (p *Place) standing(path string) int {
 		look(dir, true, true)
 	}
 	look(homeOf(path), true, false)
-	if p.Home != "/" && !within(p.Home, "/usr") { // as that of daemon is
+	if p.Home != "/" && !within(p.Home, "/usr") { // like that of daemon
 		look(p.Home, true, false)
 	}
 	look(p.Workspace, true, false)
@@ -57,14 +57,14 @@ func (p *Place) standing(path string) int {
 	return anybodys
 }
 
-// isInMemory says whether the file of a program has no place on disk.
+// isInMemory reports whether the file of a program is not on disk.
 func isInMemory(path string) bool {
 	return strings.HasPrefix(path, "/memfd:") || strings.HasSuffix(path, " (deleted)")
 }
 
-// within says whether path is dir or below it, by the text as it was asked for: unlike
-// paths.Within it resolves no dots, so that what follows dir is path[len(dir):], and it
-// is cheap enough for every event.
+// within reports whether path is dir or below it, by the requested text: unlike
+// paths.Within it resolves no dots, so that what follows dir is
+// path[len(dir):], and it is cheap enough for every event.
 func within(path, dir string) bool {
 	return dir != "" && strings.HasPrefix(path, dir) && (len(path) == len(dir) || dir[len(dir)-1] == '/' || path[len(dir)] == '/')
 }
@@ -73,7 +73,7 @@ func withinAny(path string, dirs ...string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return within(path, dir) })
 }
 
-// homeOf is the home directory that a path lies in, "" for none.
+// homeOf is the home directory that contains a path, "" for none.
 func homeOf(path string) string {
 	for _, above := range [...]string{"/home/", "/Users/"} {
 		if rest, ok := strings.CutPrefix(path, above); ok {
@@ -98,7 +98,7 @@ var installDirs = []string{
 // bundledBrowsers are directories of packages that bring a browser along.
 var bundledBrowsers = []string{"node_modules/electron/dist/", "/.local-browsers/", "/.local-chromium/"}
 
-// isInstalled says whether a path below a home or the workspace is where
+// isInstalled reports whether a path below a home or the workspace is where
 // installers put programs.
 func isInstalled(rest string) bool {
 	rest = strings.TrimPrefix(rest, "/")

@@ -1,7 +1,7 @@
 package detect
 
-// pathTable is what names in paths mean: marks, joined by +, then the paths. One
-// without a slash before it may stand anywhere; $ says that nothing is below; *
+// pathTable classifies names in paths: marks, joined by +, then the paths. One
+// without a slash before it may be anywhere; $ means that nothing is below; *
 // is any one name; ␣ is a space.
 const pathTable = `
 credential         .ssh .gnupg .aws .azure .oci .kube .config/gcloud .config/doctl .config/hub .config/glab-cli .config/op .config/sops
@@ -52,8 +52,8 @@ dependency         node_modules site-packages dist-packages vendor .venv venv .c
 generated          target build dist out __pycache__ .pytest_cache .mypy_cache .ruff_cache .next .nuxt .turbo .parcel-cache coverage .coverage .gradle .eggs CMakeFiles _build .dart_tool bin obj tmp .git/objects .git/refs .git/logs .git/rebase-merge .git/rebase-apply .hypothesis
 `
 
-// programTable is what programs are for: marks, then base names, without what
-// stands for a version at the end.
+// programTable classifies programs: marks, then base names, without a version
+// at the end.
 const programTable = `
 shell        sh bash dash zsh ksh ash fish csh tcsh mksh busybox rbash pwsh xonsh nu
 interpreter  python python2 python3 pypy pypy3 node nodejs bun deno perl ruby irb php lua luajit tclsh Rscript julia guile java jshell gawk awk osascript ts-node tsx groovy

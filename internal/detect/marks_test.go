@@ -181,7 +181,7 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// TestMarksBelowPassingNames has a workspace that lies where things come and go.
+// TestMarksBelowPassingNames has a workspace in a place of files that come and go.
 func TestMarksBelowPassingNames(t *testing.T) {
 	place := Place{Home: "/tmp/x/home", Workspace: "/home/you/build/app"}
 	for path, want := range map[string]mark{

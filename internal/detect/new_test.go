@@ -39,8 +39,8 @@ func TestLearntSessionsSayNothingNew(t *testing.T) {
 	}
 }
 
-// TestFirstSeenTogether: who does a thousand new things beside hides none of the
-// three that come together, in whatever order they come.
+// TestFirstSeenTogether: a thousand other new things hide none of the three
+// that come together, in whatever order they come.
 func TestFirstSeenTogether(t *testing.T) {
 	begin := event.Event{Sensor: event.Task, Action: event.SessionStart, Verdict: event.Allowed, Object: "/home/you/project", Detail: map[string]string{"home": "/home/you"}}
 	normal := []event.Event{begin, {Action: event.NetConnect, Verdict: event.Allowed, Object: "a.example:443"}}
@@ -99,8 +99,8 @@ func TestFirstSeenTogether(t *testing.T) {
 	}
 }
 
-// TestRuleOfNew: a rule of a user's own asks for what is new, and for no kind that
-// there is not.
+// TestRuleOfNew: a user's own rule asks for what is new, and for no kind that
+// does not exist.
 func TestRuleOfNew(t *testing.T) {
 	const text = `
 - id: acme-host

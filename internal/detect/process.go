@@ -8,28 +8,28 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// What is remembered of programs: the last ones that were executed. A power of
-// two.
+// Limits of what is remembered of programs: the last ones that were executed. A
+// power of two.
 const (
 	programs      = 4096
 	keptArguments = 16
 	keptBytes     = 512 // of the arguments of one
-	keptPath      = 256 // bytes of a path, the last
+	keptPath      = 256 // the last bytes of a path
 )
 
-// program is one that was executed. Events of files and sockets name it by its
-// number alone.
+// program is an executed program. Events of files and sockets name it only by
+// its number.
 type program struct {
 	event.Process
 	is trait
 }
 
 // table holds the last programs by their number, and those that a process runs
-// for as long as it does: whoever executes others without end must not be
-// forgotten over them.
+// for as long as it runs them: a process that executes others without end must
+// not be forgotten because of them.
 type table struct {
-	kept []program         // by number modulo programs; grows as far as it must
-	pids map[int][2]uint64 // what a process executed last, and before: an execution may come to nothing
+	kept []program         // by number modulo programs; grows as needed
+	pids map[int][2]uint64 // what a process executed last, and before: an execution may fail
 	held map[uint64]*heldProgram
 }
 
@@ -39,10 +39,10 @@ type heldProgram struct {
 	by int
 }
 
-// keptProcesses is of how many processes it is known what they run.
+// keptProcesses is how many processes have a known program.
 const keptProcesses = 8192
 
-// add notes a program and says what it is for.
+// add notes a program and classifies it.
 func (t *table) add(place *Place, e *event.Event) *program {
 	p := &e.Process
 	is := t.below(place.program(p, e.Object), p.ParentExec)
@@ -73,9 +73,9 @@ func (t *table) add(place *Place, e *event.Event) *program {
 	return one
 }
 
-// below takes from a program what it is by name alone where an agent started it
-// through something else: a command that starts an agent is a command. Nothing is
-// known of a program that was forgotten, and so nothing good.
+// below removes from a program the marks that it has only by name if an agent
+// started it through something else: a command that starts an agent is a
+// command. A forgotten program is not trusted.
 func (t *table) below(is trait, exec uint64) trait {
 	above := t.get(exec)
 	switch {
@@ -89,7 +89,7 @@ func (t *table) below(is trait, exec uint64) trait {
 	return is
 }
 
-// runs notes what a process executes from here on.
+// runs notes that a process executes a program from here on.
 func (t *table) runs(pid int, exec uint64) {
 	if t.pids == nil {
 		t.pids, t.held = map[int][2]uint64{}, map[uint64]*heldProgram{}
@@ -134,7 +134,7 @@ func (t *table) get(exec uint64) *program {
 	return nil
 }
 
-// of is the program of a process, also of one that only the event knows.
+// of is the program of a process, even if only the event knows it.
 func (t *table) of(place *Place, p *event.Process) *program {
 	exec := p.Exec
 	if exec == 0 {
@@ -146,7 +146,7 @@ func (t *table) of(place *Place, p *event.Process) *program {
 	return &program{*p, place.program(p, "")}
 }
 
-// ended forgets a process: its number will be another's.
+// ended forgets a process: its number will be reused.
 func (t *table) ended(pid int) {
 	for _, exec := range t.pids[pid] {
 		t.release(exec)
@@ -154,7 +154,7 @@ func (t *table) ended(pid int) {
 	delete(t.pids, pid)
 }
 
-// ending is the end of a long path, without the memory of the whole.
+// ending is the end of a long path, without keeping the whole in memory.
 func ending(path string) string {
 	if len(path) <= keptPath {
 		return path
@@ -166,7 +166,7 @@ func shortened(argv []string) []string {
 	left := keptBytes
 	for i, a := range argv {
 		if left -= len(a); left < 0 || i == keptArguments {
-			return slices.Clone(argv[:i]) // lets go of the rest
+			return slices.Clone(argv[:i]) // frees the rest
 		}
 	}
 	return argv

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestProgramsThatRunAreNotForgotten has what an install script executes
+// TestProgramsThatRunAreNotForgotten has an install script execute programs
 // without end, in order to be taken for something else afterwards.
 func TestProgramsThatRunAreNotForgotten(t *testing.T) {
 	exec := func(pid int, n, parent uint64, errno string, argv ...string) event.Event {

@@ -7,9 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestRenamed has a program do what a rule leaves out for its name: from where
-// nobody inside can write, from where installers put it, and as a copy that got
-// the name inside.
+// TestRenamed has a program do what its name excuses: from where nothing inside
+// can write, from where installers put it, and as a copy that got the name inside.
 func TestRenamed(t *testing.T) {
 	file := func(action, object string, verdict event.Verdict, layer string) event.Event {
 		return event.Event{Action: action, Object: object, Verdict: verdict, Layer: layer}
@@ -18,7 +17,7 @@ func TestRenamed(t *testing.T) {
 	for i, tt := range []struct {
 		rule, name string
 		e          event.Event
-		named      string // of the rule, low, that speaks where installers put it; "" where rule itself does
+		named      string // the low rule that applies where installers put it; "" if it is rule itself
 	}{
 		{"credential-denied", "git", lookup, "credential-usual"},
 		{"credential-write", "git", file(event.FileWrite, "/home/you/.ssh/id_rsa", event.Denied, event.LayerView), "excused"},

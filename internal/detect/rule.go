@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Attack is the version of ATT&CK that technique ids are of. Where that has
-// none that fits, ids of ATLAS stand, which begin with AML.
+// Attack is the version of ATT&CK of the technique ids. If it has none that
+// fits, ids of ATLAS are used, which begin with AML.
 const Attack = "v19"
 
 // Severity is how bad it is if it is what it looks like.
@@ -29,7 +29,7 @@ func Severities() []Severity { return []Severity{Info, Low, Medium, High, Critic
 // Level orders severities: 0 for one that is not known, 1 for Info.
 func (s Severity) Level() int { return slices.Index(Severities(), s) + 1 }
 
-// FirstSeen is the rule that says what is new in a workspace. The key of its
+// FirstSeen is the rule that reports what is new in a workspace. The key of its
 // alerts is the kind of a thing and its name.
 const FirstSeen = "first-seen"
 
@@ -43,13 +43,13 @@ type Rule struct {
 	FalsePositives string       `json:"falsePositives"`
 	Note           string       `json:"note,omitempty"` // what must be recorded for it
 	Match          Match        `json:"match,omitzero"`
-	Key            []string     `json:"key,omitempty"` // fields that tell one alert from another; the object when there are none
+	Key            []string     `json:"key,omitempty"` // fields that distinguish alerts; the object if there are none
 	Correlation    *Correlation `json:"correlation,omitempty"`
 	Tests          Tests        `json:"-"`
 	Where          string       `json:"where,omitempty"` // file:line; "" for a built-in one
 }
 
-// Match says which events are meant. What can be told without evaluating the
+// Match says which events are meant. What can be decided without evaluating the
 // condition comes first.
 type Match struct {
 	Actions   []string `json:"actions,omitempty"`
@@ -61,7 +61,7 @@ type Match struct {
 	Condition string   `json:"condition,omitempty"`
 }
 
-// Correlation says what about several events is meant, as Sigma 2.1 does.
+// Correlation says which combination of events is meant, as in Sigma 2.1.
 type Correlation struct {
 	Type    string        `json:"type"`              // event_count, value_count, temporal or temporal_ordered
 	Window  time.Duration `json:"window"`            // between the first and the last of them
@@ -79,14 +79,14 @@ const (
 	temporalOrdered = "temporal_ordered"
 )
 
-// Step is one of the things that come together: what one of some rules matches,
+// Step is one of the things that come together: a match of one of some rules,
 // or events of its own.
 type Step struct {
 	Rules []string `json:"rules,omitempty"`
 	Match Match    `json:"match,omitzero"`
 }
 
-// Tests are the sessions that show what a rule does. They stand in its file.
+// Tests are the sessions that show what a rule does. They are in its file.
 type Tests struct {
 	Normal []event.Event // that the baseline is learnt from; none for no baseline
 	Raises []event.Event
@@ -97,9 +97,9 @@ func (m Match) empty() bool {
 	return len(m.Actions) == 0 && len(m.Objects) == 0 && m.Verdict == "" && len(m.Marks) == 0 && len(m.Unless) == 0 && len(m.New) == 0 && m.Condition == ""
 }
 
-// waits says whether later steps are of no use without the first: in groups by
-// other fields than the session, whoever makes the events could push the ones
-// that matter out with groups of later steps alone.
+// waits reports whether later steps are of no use without the first: in groups
+// by other fields than the session, the program that causes the events could
+// push the ones that matter out with groups of later steps alone.
 func (r *Rule) waits() bool {
 	c := r.Correlation
 	return c != nil && c.Type == temporalOrdered && len(c.By) > 0

@@ -116,7 +116,7 @@ func TestBuiltinIsCurrent(t *testing.T) {
 	}
 }
 
-// TestReference looks for each rule in what is printed.
+// TestReference looks for each rule in the output.
 func TestReference(t *testing.T) {
 	text := Reference()
 	for _, r := range readRules(t) {

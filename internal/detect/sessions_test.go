@@ -11,13 +11,13 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// mostLow is how many alerts that are low honest work may raise: more of them and
-// people switch detection off.
+// mostLow is how many low alerts honest work may raise: with more, people
+// switch detection off.
 const mostLow = 5
 
 // honestSessions are recorded ones of real programs: agents that edit, test,
-// install, commit and start a sub-agent under a scripted model, and a browser that
-// shows a page. Names of hosts and people are not theirs; events that repeat
+// install, commit and start a sub-agent under a scripted model, and a browser
+// that shows a page. Names of hosts and people are replaced; events that repeat
 // others, and what rules do not look at, are left out.
 func honestSessions(t *testing.T) map[string][]event.Event {
 	t.Helper()
@@ -44,8 +44,8 @@ func honestSessions(t *testing.T) map[string][]event.Event {
 	return all
 }
 
-// TestHonestSessions replays them, with all look-ups and as they are recorded
-// where nobody may open /dev/fuse.
+// TestHonestSessions replays them, with all look-ups and as recorded where
+// opening /dev/fuse is not permitted.
 func TestHonestSessions(t *testing.T) {
 	for name, events := range honestSessions(t) {
 		unseen := slices.DeleteFunc(slices.Clone(events), func(e event.Event) bool { return e.Action == event.FileLookup })
@@ -70,8 +70,8 @@ func TestHonestSessions(t *testing.T) {
 	}
 }
 
-// TestHonestSessionsWithOneThatIsNot puts a command below the last program of each
-// session that asks for what the agent asks for itself.
+// TestHonestSessionsWithOneThatIsNot adds to each session a command below its
+// last program that asks for what the agent asks for itself.
 func TestHonestSessionsWithOneThatIsNot(t *testing.T) {
 	for name, events := range honestSessions(t) {
 		last := events[len(events)-1]

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Failure is a test of a rule that did not come out as it should.
+// Failure is a failed test of a rule.
 type Failure struct {
 	Rule  string
 	Where string // file:line of the rule
@@ -24,7 +24,7 @@ func (f Failure) String() string {
 }
 
 // Try runs the tests of rules, together with the built-in ones that they may
-// refer to. A rule must be raised by the one session and not by the other.
+// refer to. A rule must be raised by one session and not by the other.
 func Try(rules []Rule) ([]Failure, error) {
 	var failed []Failure
 	for _, r := range rules {
@@ -68,7 +68,7 @@ func failureText(want bool) string {
 	return "the session raises the rule"
 }
 
-// without are the built-in rules that are not among the given, and the given.
+// without are the known rules whose ids the given ones do not have, and the given ones.
 func without(known, given []Rule) []Rule {
 	ids := map[string]bool{}
 	for _, r := range given {

@@ -26,11 +26,10 @@ func class(prefix string, reach reach, words string) addressClass {
 	return addressClass{prefix: netip.MustParsePrefix(prefix), words: words, reach: reach}
 }
 
-// metadata are services of clouds that hand out credentials to whoever asks from
-// the right machine, each at an address of its own. They are refused to every
-// rule: a rule with internal: true is written for a service of the user's
-// network, and a name in it that an attacker lets resolve to one of these would
-// give away what the machine itself may do.
+// metadata are services of clouds that hand out credentials to any caller on the right
+// machine, each at an address of its own. They are refused to every rule: a rule with
+// internal: true is written for a service of the user's network, and a name in it that
+// an attacker makes resolve to one of these would give away the machine's own rights.
 var metadata = []addressClass{
 	class("169.254.169.254/32", never, "the metadata service of most clouds"),
 	class("169.254.170.2/32", never, "the credential service of AWS ECS"),
@@ -46,10 +45,10 @@ var metadata = []addressClass{
 	class("fd00:a9fe:a9fe::/48", never, "the metadata range of Akamai Cloud"),
 }
 
-// special are the ranges of the IANA special-purpose address registries
-// (RFC 6890) that do not lead to a public host. Link-local addresses are refused
-// to every rule, for that is where the metadata services of clouds live, those
-// to come included. So is what is no address of one host at all.
+// special are the ranges of the IANA special-purpose address registries (RFC 6890) that
+// do not lead to a public host. Link-local addresses are refused to every rule, because
+// the metadata services of clouds are there, including future ones. Addresses that are
+// not those of a single host are refused too.
 var special = []addressClass{
 	class("0.0.0.0/8", never, "this host or network (RFC 1122)"),
 	class("10.0.0.0/8", internal, "a private address (RFC 1918)"),
@@ -207,7 +206,7 @@ func (e *AddressError) Hint() string {
 	return fmt.Sprintf("if that is meant, give %s a rule with internal: true", e.Name)
 }
 
-// checkAddress says whether name may be dialled at a. With internal it may be
+// checkAddress reports whether name may be dialled at a. With internal it may be
 // at private, shared, unique local, documentation and loopback addresses and at
 // this host's own, but neither at a metadata service nor at a link-local
 // address. own lists the host's addresses; without the list nothing that is

@@ -10,7 +10,7 @@ import (
 
 func noOwn() ([]netip.Addr, error) { return nil, nil }
 
-// classRow says what an address is, and where that stands.
+// classRow says what an address is, and which source says so.
 type classRow struct {
 	addr   string
 	reach  reach

@@ -22,8 +22,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// TestPathsOfOneRule asks for what is not below a path in spellings that servers
-// take for something else.
+// TestPathsOfOneRule requests paths outside the allowed one, in spellings that servers
+// interpret in different ways.
 func TestPathsOfOneRule(t *testing.T) {
 	var seen atomic.Value
 	seen.Store("")
@@ -63,7 +63,7 @@ func TestPathsOfOneRule(t *testing.T) {
 	}
 }
 
-// TestOtherPaths sends headers that name a path besides that of the request.
+// TestOtherPaths sends headers that name a path other than that of the request.
 func TestOtherPaths(t *testing.T) {
 	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {})
 	limited := newShop(t, handler, shopConfig{secure: true, rule: func(r *policy.HostRule) { r.Paths = []string{"/repos/acme/**"} }})

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// TestCostOfAQuery sends what is dear to take apart: thousands of records whose
-// names are pointers to a long one.
+// TestCostOfAQuery sends what is expensive to parse: thousands of records whose names
+// are pointers to a long one.
 func TestCostOfAQuery(t *testing.T) {
 	w := start(t, nil, permits("a.example.org", 443, policy.TLS))
 	query := make([]byte, 12)

@@ -61,9 +61,9 @@ func TestRefusalsDoNotFillTheRecord(t *testing.T) {
 	}
 }
 
-// TestAFloodHidesNoAlarm refuses more grave things than are recorded; then a
-// honeytoken and a placeholder are on their way out. What is not in the record is
-// counted there.
+// TestAFloodHidesNoAlarm refuses more grave attempts than are recorded; then a
+// honeytoken and a placeholder are on their way out. The record counts the refusals
+// that are not in it.
 func TestAFloodHidesNoAlarm(t *testing.T) {
 	w := start(t, nil, permits("a.example.org", 443, policy.TLS))
 	now := time.Now()

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// TestReloadEndsRequests takes the rule of a request away that goes on for long:
-// the connection stays permitted, for other requests.
+// TestReloadEndsRequests removes the rule of a long request: the connection stays
+// permitted, for other requests.
 func TestReloadEndsRequests(t *testing.T) {
 	only := func(path string, credentials ...string) policy.HostRule {
 		r := permits(apiName, 443, policy.TLS)

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// TestNoSecretInFailures has an upstream answer with the secret in the place of a
-// status, so that the error of net/http quotes it.
+// TestNoSecretInFailures has an upstream answer with the secret instead of a status, so
+// that the error of net/http quotes it.
 func TestNoSecretInFailures(t *testing.T) {
 	for _, line := range []string{"HTTP/1.1 %s x", "%s", "HTTP/1.1 200 OK\r\nX %s", "HTTP/1.1 200 OK\r\nContent-Length: %s", "HTTP/1.1 200 OK\r\nTransfer-Encoding: %s"} {
 		s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

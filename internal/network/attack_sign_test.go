@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// TestBodiesHeldToBeSigned sends bodies of requests that are signed, slowly and
-// many at once: few are held, the others are told so.
+// TestBodiesHeldToBeSigned sends bodies of requests that are signed, slowly and many at
+// once: a few are held, the others get an error.
 func TestBodiesHeldToBeSigned(t *testing.T) {
 	s := newShop(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }),
 		shopConfig{secure: true, rule: func(r *policy.HostRule) { r.Credentials = []string{"aws"} }, credentials: keyring{}})

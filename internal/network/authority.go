@@ -17,7 +17,7 @@ import (
 
 const (
 	authorityLife = 48 * time.Hour
-	clockSkew     = time.Hour // inside and outside share a clock, but a program may be told another time
+	clockSkew     = time.Hour // inside and outside share a clock, but a program may see another time
 	maxLeaves     = 1024      // certificates kept; a wildcard has any number of names
 )
 

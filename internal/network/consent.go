@@ -18,18 +18,18 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// What waits for a human is held in the place where it would go on: a connection
-// that was accepted and of which nothing is read, a request of which the head was
-// read. Nothing of it has left, and nothing was asked upstream. It holds one of a
+// An attempt that waits for a human is held where it would continue: an accepted
+// connection of which nothing is read, or a request of which only the head was read.
+// Nothing of it has left, and nothing was requested upstream. It occupies one of a
 // bounded number of places, and ends with its client and with the run.
 
 // approvalOrigin is the origin of a permit that a human gave, where the ruling names no rule.
 const approvalOrigin = "approval"
 
-// goneTick is how often is looked whether the client of what is held is still there.
+// goneTick is how often a held attempt's client is checked for being still there.
 const goneTick = 100 * time.Millisecond
 
-// judgeMost is how often one attempt is judged, where the rules change under it.
+// judgeMost is how often one attempt is judged if the rules change meanwhile.
 const judgeMost = 4
 
 var (
@@ -37,25 +37,31 @@ var (
 	errCrowded = errors.New("too much waits for an answer already")
 )
 
-// wants says whether rules of consent can be about a kind.
+// wants reports whether rules of consent can be about a kind.
 func (e *Engine) wants(k event.Kind) bool {
 	return e.config.Gate != nil && (e.config.Wants == nil || e.config.Wants(k))
 }
 
-// asks says whether a human could be asked about a kind at this moment.
+// asks reports whether a human could be asked about a kind at this moment.
 func (e *Engine) asks(k event.Kind) bool {
 	return e.wants(k) && (e.config.Asks == nil || e.config.Asks(k))
 }
 
-// askable says of a name that no rule knows whether a human can be asked about it,
-// so that it is answered: it could be that of a host of the public network.
+// askable reports whether a human can be asked about a name that no rule knows, so that
+// it is answered: it could be the name of a host of the public network.
 func askable(name string) bool {
 	return strings.Contains(name, ".") && serviceOf(name) == ""
 }
 
-// judge says what the rules of consent say of an attempt. Where a human has to, it
-// waits for him, for as long as the client does.
+// judge applies the rules of consent to an attempt. If a human must decide, it waits
+// for the decision as long as the client does. The process is looked up only if a rule
+// could be about the attempt: that costs more than all the rest.
 func (e *Engine) judge(ctx context.Context, a event.Attempt) event.Ruling {
+	a.Cut = true
+	if e.config.MayConcern != nil && !e.config.MayConcern(a) {
+		return event.Ruling{Verdict: event.Allowed}
+	}
+	a.Cut, a.Process = false, e.client(ctx)
 	r := e.config.Gate.Judge(a)
 	if r.Verdict != event.Unknown {
 		return r
@@ -125,7 +131,7 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 	}
 	for range judgeMost {
 		was, permitted := e.permit(d)
-		ruling := e.judge(ctx, e.attempt(ctx, d, was, permitted))
+		ruling := e.judge(ctx, attempted(d, was, permitted))
 		if ruling.Verdict != event.Allowed {
 			r := e.refuse(d, denialReason(ruling), byConsent(ruling))
 			return Permit{}, &r
@@ -154,7 +160,7 @@ func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Re
 		no := e.refuse(d, errLapsed.Error(), byConsent(r))
 		return &no
 	}
-	if s := sessionOf(ctx); s != nil {
+	if s := sessionOf(ctx); s != nil && r.Over != nil {
 		s.approvals.rulings = append(s.approvals.rulings, r)
 		s.approvals.end = func(by event.Ruling) {
 			e.refuse(d, "the approval that allowed it has ended, and so has the open connection", byConsent(by))
@@ -174,7 +180,7 @@ type approvals struct {
 
 func (a *approvals) endWith(by event.Ruling) { a.once.Do(func() { a.end(by) }) }
 
-// over says whether one of them has ended, and ends then what it allowed.
+// over reports whether one of them has ended, and ends then what it allowed.
 func (a *approvals) over() error {
 	by := lapsed(a.rulings...)
 	if by == nil {
@@ -184,8 +190,8 @@ func (a *approvals) over() error {
 	return errLapsed
 }
 
-// approvalWriter asks before each piece whether it may still be sent: when a human has been
-// told that an approval is taken back, nothing that comes afterwards leaves.
+// approvalWriter checks before each write whether the data may still be sent: once a
+// human has been told that an approval is withdrawn, nothing more leaves.
 type approvalWriter struct {
 	io.Writer
 	over func() error
@@ -198,9 +204,9 @@ func (g approvalWriter) Write(p []byte) (int, error) {
 	return g.Writer.Write(p)
 }
 
-// lapsed returns the first ruling whose approval has ended; nil for none. Who is
-// about to send something asks at that moment: what ends it otherwise runs beside
-// it, and may come too late.
+// lapsed returns the first ruling whose approval has ended; nil for none. Senders call
+// it right before they send: what else ends the connection runs concurrently and may
+// come too late.
 func lapsed(rulings ...event.Ruling) *event.Ruling {
 	for _, r := range rulings {
 		select {
@@ -239,25 +245,34 @@ func (e *Engine) refuseUnknown(d Destination) *Refusal {
 	return &r
 }
 
-// attempt is a connection as the rules of consent see it.
-func (e *Engine) attempt(ctx context.Context, d Destination, p Permit, permitted bool) event.Attempt {
+// attempted is a connection as the rules of consent see it, without its process.
+func attempted(d Destination, p Permit, permitted bool) event.Attempt {
 	kind := p.Kind
 	if !permitted {
 		kind = usualKind(d)
 	}
 	return event.Attempt{
-		Kind: event.KindConnect, Process: e.client(ctx, d), Host: d.Name, Port: d.Port,
+		Kind: event.KindConnect, Host: d.Name, Port: d.Port,
 		Protocol: string(kind), Known: permitted && p.Origin.File != learned,
 	}
 }
 
 // client is the process that a connection is of, where that can be known.
-func (e *Engine) client(ctx context.Context, d Destination) event.Process {
+func (e *Engine) client(ctx context.Context) event.Process {
 	s := sessionOf(ctx)
-	if e.config.Client == nil || s == nil || !d.Peer.IsValid() {
+	if e.config.Client == nil || s == nil {
 		return event.Process{}
 	}
-	s.whose.Do(func() { s.process = e.config.Client(d.Peer, d.Port) })
+	s.whose.Do(func() {
+		local, err := addressOf(s.conn.RemoteAddr())
+		remote := s.dialled
+		if !remote.IsValid() {
+			remote, _ = localAddress(s.conn)
+		}
+		if err == nil && remote.IsValid() {
+			s.process = e.config.Client(local, remote)
+		}
+	})
 	return s.process
 }
 
@@ -281,7 +296,7 @@ func grantedPermit(d Destination, r event.Ruling) Permit {
 // denialReason is why the rules of consent refuse something.
 func denialReason(r event.Ruling) string { return cmp.Or(r.Reason, "a rule of consent denies it") }
 
-// byConsent says which rule of consent refused, or asked. No flag would allow it.
+// byConsent names the rule of consent that refused, or asked. No flag would allow it.
 func byConsent(by event.Ruling) refusalOption {
 	return func(r *refused) { r.Rule, r.Flag, r.layer = by.Rule, "", event.LayerConsent }
 }
@@ -289,8 +304,8 @@ func byConsent(by event.Ruling) refusalOption {
 // hangupReporter is for connections that are no sockets of the kernel.
 type hangupReporter interface{ HungUp() bool }
 
-// hungUp says whether the client of a connection has gone, or said all it has to
-// say. Nothing is read.
+// hungUp reports whether the client of a connection has gone, or sent all it has to
+// send. Nothing is read.
 func hungUp(c net.Conn) bool {
 	if c == nil {
 		return false
@@ -302,8 +317,8 @@ func hungUp(c net.Conn) bool {
 	return socketHungUp(c)
 }
 
-// socketHungUp asks the kernel whether the peer has closed, without reading and
-// beside whoever reads.
+// socketHungUp asks the kernel whether the peer has closed, without reading and without
+// disturbing a concurrent reader.
 func socketHungUp(c net.Conn) bool {
 	s, ok := c.(syscall.Conn)
 	if !ok {

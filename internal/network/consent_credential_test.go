@@ -73,8 +73,8 @@ func (v *askedVault) Consent(ctx context.Context, credential string, use Use) (c
 	return ctx, r, nil
 }
 
-// TestNobodyIsAskedAboutWhatIsRefusedAnyway: a question that a human need not answer
-// is one that he answers wrongly some day, and an alarm does not wait for him.
+// TestNobodyIsAskedAboutWhatIsRefusedAnyway: a human who is asked needless questions
+// will answer one of them wrongly, and an alarm must not wait for an answer.
 func TestNobodyIsAskedAboutWhatIsRefusedAnyway(t *testing.T) {
 	d := newTestGate(nil)
 	d.about = func(a event.Attempt) event.Verdict {

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// requests asks about requests that are neither seen as harmless nor known not to be.
+// pathsUnder asks about requests whose path begins with prefix.
 func pathsUnder(prefix string) func(event.Attempt) event.Verdict {
 	return func(a event.Attempt) event.Verdict {
 		if a.Kind == event.KindRequest && strings.HasPrefix(a.URLPath, prefix) {
@@ -163,7 +163,7 @@ func TestAClientThatGoesEndsTheQuestion(t *testing.T) {
 		q.ended(t)
 	}
 	everyHeld(t, func(t *testing.T, s *shop, d *testGate) {
-		for _, body := range []int{0, 16 << 10} { // of which nothing is read
+		for _, body := range []int{0, 16 << 10} { // none of it is read
 			ctx, leave := context.WithCancel(t.Context())
 			r, err := http.NewRequestWithContext(ctx, "POST", s.url("/held"), io.LimitReader(zeros{}, int64(body)))
 			if err != nil {

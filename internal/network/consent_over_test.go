@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +28,7 @@ func TestAConnectionEndsWithItsApproval(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		for _, way := range waysIn {
 			if way.port != 22 {
-				continue // ends by itself
+				continue // ends without help
 			}
 			d := newTestGate(nil)
 			var rules []policy.HostRule
@@ -264,5 +266,49 @@ func TestAHostPortEndsWithItsApproval(t *testing.T) {
 	late.SetDeadline(time.Now().Add(patience))
 	if n, err := late.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("another is opened: read %d bytes, %v", n, err)
+	}
+}
+
+// TestWhatNoRuleIsAbout: whose a connection is is looked for only where a rule could
+// be about it, and what no approval allowed is moved by the kernel.
+func TestWhatNoRuleIsAbout(t *testing.T) {
+	for _, concerned := range []bool{false, true} {
+		t.Run(strconv.FormatBool(concerned), func(t *testing.T) {
+			service, door := listenLocal(t), listenLocal(t)
+			go func() {
+				if c, err := service.AcceptTCP(); err == nil {
+					defer c.Close()
+					pour(c, 1, 64<<20)
+				}
+			}()
+			port := service.Addr().(*net.TCPAddr).Port
+			d := newTestGate(func(event.Attempt) event.Verdict { return event.Allowed })
+			found := make(chan [2]netip.AddrPort, 1)
+			w := start(t, withGate(d, func(c *Config) {
+				c.Doors.HostPorts = map[int]*os.File{port: fileOf(t, door)}
+				c.MayConcern = func(a event.Attempt) bool { return concerned && a.Cut && a.Host == "localhost" }
+				c.Client = func(local, remote netip.AddrPort) event.Process {
+					found <- [2]netip.AddrPort{local, remote}
+					return event.Process{PID: 7}
+				}
+			}))
+			c := connect(t, door.Addr().String())
+			if _, err := io.CopyN(io.Discard, c, 4*spliceAfter); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "it is spliced", func() bool { return w.steps.pipes.Load() > 0 })
+			local, _ := addressOf(c.LocalAddr())
+			remote, _ := addressOf(c.RemoteAddr())
+			select {
+			case ends := <-found:
+				if !concerned || ends != [2]netip.AddrPort{local, remote} {
+					t.Errorf("concerned %v: the process at %v was looked for, want %v and %v", concerned, ends, local, remote)
+				}
+			default:
+				if concerned {
+					t.Error("the process was not looked for")
+				}
+			}
+		})
 	}
 }

@@ -30,7 +30,7 @@ type testGate struct {
 type question struct {
 	event.Attempt
 	say  chan event.Ruling
-	gone chan struct{} // closed when nobody waits any more
+	gone chan struct{} // closed when no caller waits any more
 }
 
 func newTestGate(about func(event.Attempt) event.Verdict) *testGate {
@@ -234,8 +234,8 @@ func TestANewHostThatIsDeniedIsAnError(t *testing.T) {
 	}
 }
 
-// TestWhereNobodyIsThereAllIsAsBefore compares what a client gets where a rule asks
-// only while somebody is there with what it gets without any rule.
+// TestWhereNobodyIsThereAllIsAsBefore compares what a client gets with a rule that asks
+// only while a human is present with what it gets without any rule.
 func TestWhereNobodyIsThereAllIsAsBefore(t *testing.T) {
 	absent := func(c *Config) {
 		c.Gate = newTestGate(func(event.Attempt) event.Verdict { return event.Allowed })
@@ -320,7 +320,7 @@ func TestAnUnknownNameIsAnsweredWhileAHumanCanBeAsked(t *testing.T) {
 	if got := query(t, names, "other.example.org", dns.TypeA); !strings.Contains(got, "NXDOMAIN") {
 		t.Errorf("with nobody there: %s", got)
 	}
-	d.quiet(t) // a name by itself is no question
+	d.quiet(t) // a name query alone asks no question
 	for _, e := range w.sink.all() {
 		if e.Object == newHost && (e.Verdict != event.Allowed || e.Detail["reason"] == "") {
 			t.Errorf("%+v", e)

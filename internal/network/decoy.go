@@ -11,15 +11,14 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Decoys know the values of honeytokens. There are some also where there are no
-// Credentials.
+// Decoys know the values of honeytokens. They can exist without Credentials.
 type Decoys interface {
-	// Detect names the kinds of honeytokens of which a value stands in b, in any
-	// of the forms in which it could be sent.
+	// Detect names the kinds of honeytokens that have a value in b, in any of the forms
+	// in which it could be sent.
 	Detect(b []byte) []string
 }
 
-// decoyIn names a honeytoken that stands in a text; "" for none.
+// decoyIn names a honeytoken in a text; "" for none.
 func (e *Engine) decoyIn(text []byte) string {
 	if e.config.Decoys == nil || len(text) == 0 {
 		return ""
@@ -57,8 +56,8 @@ func (e *Engine) refuseDecoy(d Destination, kind, where string, opts ...refusalO
 	return e.refuse(d, decoyWords(kind, where), append(opts, high)...)
 }
 
-// decoyWords is why something that carries a honeytoken is refused. The program
-// that sent it reads this too, and is not told what it fell for.
+// decoyWords is why something that carries a honeytoken is refused. The sending program
+// reads it too, so it does not reveal that the credential is a honeytoken.
 func decoyWords(kind, where string) string {
 	return "a credential (" + kind + ") that may not leave stands " + where
 }
@@ -84,8 +83,8 @@ func (x *exchange) decoyInHead(r *http.Request) *denial {
 	return x.denyLeak(&leak{kind, where, true})
 }
 
-// unwanted is the body of a request as it is read when nobody wants it: a
-// honeytoken in it was on its way out all the same.
+// unwanted returns the body of a request as it is read when it is no longer needed: a
+// honeytoken in it was still on its way out.
 func (x *exchange) unwanted(r *http.Request, body io.ReadCloser) io.Reader {
 	if x.engine.config.Decoys == nil || body == nil {
 		return body
@@ -103,7 +102,8 @@ func (b *unreadBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// said is what of a connection was read and is to be said again.
+// said returns the bytes that were already read from a connection and must be sent
+// again.
 func said(c net.Conn) []byte {
 	if r, ok := c.(*prefixConn); ok {
 		return r.head
@@ -111,8 +111,8 @@ func said(c net.Conn) []byte {
 	return nil
 }
 
-// inspectBytes is how much of what a client says is looked at where nobody
-// understands the protocol. After that the kernel moves the bytes.
+// inspectBytes is how much of the client's data is searched in a connection whose
+// protocol is not understood. After that the kernel moves the bytes.
 const inspectBytes = spliceAfter
 
 // errDecoy is why a connection is cut.
@@ -135,10 +135,10 @@ func (e *Engine) inspect(d Destination) *inspector {
 	return &inspector{engine: e, to: d}
 }
 
-// over says that enough was seen.
+// over reports that enough was seen.
 func (l *inspector) over() bool { return l == nil || l.seen >= inspectBytes }
 
-// pass says whether p may be sent.
+// pass reports whether p may be sent.
 func (l *inspector) pass(p []byte) error {
 	if l.over() {
 		return nil
@@ -176,8 +176,8 @@ func (w *inspectedWriter) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-// decoyInQuery says whether a honeytoken stands in a name query, also in one that
-// is malformed, and divided over labels.
+// decoyInQuery reports whether a name query contains a honeytoken, also if it is
+// malformed or the honeytoken is split over labels.
 func (e *Engine) decoyInQuery(query []byte) bool {
 	if e.config.Decoys == nil {
 		return false

@@ -18,18 +18,17 @@ const (
 	keepAlive = 30 * time.Second
 )
 
-// dialer connects to destinations that rules permit. It looks a name up once,
-// and judges each address as the kernel is about to be given it: between what is
-// judged and what is dialled there is no second lookup that could say something
-// else.
+// dialer connects to destinations that rules permit. It looks a name up once, and
+// judges each address just before the kernel gets it: between what is judged and what
+// is dialled there is no second lookup with a different result.
 type dialer struct {
 	lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	guard  *nameGuard
 	time   time.Duration
 	own    func() ([]netip.Addr, error)
 
-	// exempt, when not nil, is asked about an address that would be refused. It
-	// is for tests, whose public hosts stand on loopback; nothing else sets it.
+	// exempt, when not nil, is asked about an address that would be refused. Only tests
+	// set it: their public hosts are on loopback.
 	exempt func(netip.AddrPort) bool
 }
 
@@ -49,10 +48,9 @@ func hostLookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return resolver.LookupNetIP(ctx, "ip", name+".")
 }
 
-// Dial connects to d. An address that the permit does not reach is an
-// *AddressError, a name that would tell too much is a *LimitError; where a name
-// has several addresses, those that are refused are passed over, and named when
-// none of the others answers.
+// Dial connects to d. An address that the permit does not reach is an *AddressError, a
+// name that would reveal too much is a *LimitError; if a name has several addresses,
+// the refused ones are skipped, and named when none of the others answers.
 func (dl *dialer) Dial(ctx context.Context, d Destination, p Permit) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dl.time)
 	defer cancel()
@@ -121,7 +119,10 @@ type attempt struct {
 func race(ctx context.Context, addrs []netip.Addr, connect func(context.Context, netip.Addr) (net.Conn, error)) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	results := make(chan attempt, len(addrs)) // nobody waits for those that come late
+	if len(addrs) == 1 {
+		return connect(ctx, addrs[0])
+	}
+	results := make(chan attempt, len(addrs)) // late results are not waited for
 	next, open := 0, 0
 	start := func() {
 		a := addrs[next]
@@ -170,7 +171,7 @@ func (dl *dialer) connect(ctx context.Context, d Destination, p Permit, at netip
 			return dl.check(d.Name, p, network, address)
 		},
 	}
-	nd.SetMultipathTCP(false) // whose server names further addresses, which the kernel dials by itself (RFC 8684, 3.4)
+	nd.SetMultipathTCP(false) // MPTCP lets a server name addresses that the kernel then dials (RFC 8684, 3.4)
 	c, err := nd.DialContext(ctx, "tcp", at.String())
 	if err != nil {
 		var refused *AddressError
@@ -178,9 +179,6 @@ func (dl *dialer) connect(ctx context.Context, d Destination, p Permit, at netip
 			return nil, refused // without the wrapping, which has the address once more
 		}
 		return nil, fmt.Errorf("connecting to %s: %w", d.String(), err)
-	}
-	if t, ok := c.(*net.TCPConn); ok {
-		t.SetNoDelay(true)
 	}
 	return c, nil
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// target is a listener on loopback that counts who came.
+// target is a listener on loopback that counts its connections.
 type target struct {
 	at    netip.AddrPort
 	count atomic.Int64
@@ -50,7 +50,7 @@ func twoTargets(t testing.TB) (open, secret *target) {
 		open = listenAt(t, "127.1.1.1:0")
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", open.at.Port()))
 		if err != nil {
-			continue // somebody else has that port
+			continue // that port is already in use
 		}
 		l.Close()
 		return open, listenAt(t, l.Addr().String())

@@ -46,13 +46,13 @@ func (e *Engine) permit(d Destination) (Permit, bool) {
 		p.Kind, p.Terminate = policy.HTTP, false
 	}
 	_, err := netip.ParseAddr(d.Name)
-	return p, err != nil // an address by itself is no name to learn
+	return p, err != nil // an address alone is no name to learn
 }
 
-// responder is how a door tells its client what was decided. One of them is
-// called once, at most.
+// responder reports a decision to the client of a door. At most one of its functions is
+// called, and only once.
 type responder struct {
-	allow func() error  // bytes follow; nil where nothing is said
+	allow func() error  // bytes follow; nil if there is nothing to send
 	deny  func(Refusal) // and ends the connection
 	fail  func(error)   // the upstream does not answer; ends the connection
 }
@@ -105,8 +105,8 @@ func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, reply 
 	e.serveTLS(ctx, c, d, p)
 }
 
-// serveBytes passes on what is said without looking at it. The upstream is
-// dialled at once: with many protocols it is the server that speaks first.
+// serveBytes passes bytes on without inspecting them. The upstream is dialled at once,
+// because in many protocols the server speaks first.
 func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Permit, reply responder) error {
 	up, err := e.dial.Dial(ctx, d, p)
 	if err != nil {
@@ -128,7 +128,7 @@ func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Pe
 }
 
 // connected is the event at the beginning. It says whether the requests on the
-// connection can be seen: where they cannot, no event has their paths and answers.
+// connection can be seen: if not, no event has their paths and answers.
 func connected(d Destination, p Permit) event.Event {
 	inspected := p.Kind == policy.HTTP || p.Kind == policy.TLS && p.Terminate
 	return event.Event{
@@ -137,7 +137,7 @@ func connected(d Destination, p Permit) event.Event {
 	}
 }
 
-// closed is the event at the end; failure is nil where both sides had said all.
+// closed is the event at the end; failure is nil if both sides had sent all.
 func closed(d Destination, p Permit, s *session, begun time.Time, failure error) event.Event {
 	ev := connected(d, p)
 	ev.Action = event.NetClose

@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	nameTTL    = 30          // seconds that an address is kept by who asked
-	refusalTTL = 5           // seconds that "there is none" is: a reload is noticed soon
-	plainSize  = 512         // bytes of an answer to who named no size (RFC 1035, 4.2.1)
+	nameTTL    = 30          // seconds that a client keeps an address
+	refusalTTL = 5           // seconds that "there is none" is kept: a reload is noticed soon
+	plainSize  = 512         // bytes of an answer to a client that named no size (RFC 1035, 4.2.1)
 	packetSize = 1232        // bytes of an answer in one datagram, at most (DNS flag day 2020)
 	streamSize = 65535       // bytes of an answer over TCP (RFC 1035, 4.2.2)
 	recordGap  = time.Minute // before the same is recorded again
 	recordMost = 1024        // different things that are remembered for that
 )
 
-// nameServer answers name queries out of the rules. It has no upstream: whether
-// a name exists outside is found out when it is dialled, so that asking tells
-// nobody anything.
+// nameServer answers name queries out of the rules. It has no upstream: a name is
+// looked up outside only when it is dialled, so that a query alone leaks nothing.
 type nameServer struct {
 	rules        func() *Rules
 	names        *NameMap
 	guard        *nameGuard
 	learn        Learn
 	record       func(nameQuery) error   // an error refuses the query
-	carriesDecoy func(query []byte) bool // says of a query that it is refused; nil for none
-	asks         func() bool             // says that a human can be asked about a host that no rule names; nil that he cannot
+	carriesDecoy func(query []byte) bool // reports whether a query must be refused; nil for none
+	asks         func() bool             // whether a human can be asked about a host that no rule names; nil for never
 
 	perSecond int
 	now       func() time.Time
@@ -65,7 +64,7 @@ func newNameServer(rules func() *Rules, names *NameMap, guard *nameGuard, learn 
 	}
 }
 
-// dnsAnswer is what is said to one question.
+// dnsAnswer is the answer to one question.
 type dnsAnswer struct {
 	code    int // RCODE
 	address netip.Addr
@@ -75,9 +74,9 @@ type dnsAnswer struct {
 	seen    *nameQuery // what is recorded; nil for nothing
 }
 
-// answer returns the answer to a query, or nil when there is none: what is no
-// query is not answered, so that two servers cannot be set upon each other. limit
-// is the size of the answer where the query does not say, most the largest.
+// answer returns the answer to a query, or nil for none: a message that is not a query
+// gets no answer, so that two servers cannot be made to answer each other. limit is the
+// size of the answer if the query does not set one, most the largest.
 func (s *nameServer) answer(query []byte, limit, most int) []byte {
 	var q dns.Msg
 	refused := s.carriesDecoy != nil && s.carriesDecoy(query)
@@ -116,10 +115,10 @@ func (s *nameServer) answer(query []byte, limit, most int) []byte {
 	return f.write(&q, opt, limit)
 }
 
-// plausible reports whether the counts of a message are those of a query: one
-// question, no records but additional ones, of which EDNS and a signature are
-// two. To take apart what has thousands costs more than a hundred queries, for
-// each may be a pointer to a long name.
+// plausible reports whether the counts of a message are those of a query: one question,
+// and no records except additional ones, of which EDNS and a signature make two.
+// Parsing a message with thousands costs more than a hundred queries, because each may
+// be a pointer to a long name.
 func plausible(query []byte) bool {
 	count := func(at int) int { return int(query[at])<<8 | int(query[at+1]) }
 	return count(4) == 1 && count(6) == 0 && count(8) == 0 && count(10) <= 2
@@ -266,8 +265,8 @@ func (s *nameServer) withhold(seen *nameQuery, err error) dnsAnswer {
 	return f
 }
 
-// serviceOf is the host of a name such as _https._tcp.example.org; "" where the
-// name is none of a service.
+// serviceOf is the host of a name such as _https._tcp.example.org; "" if the name is
+// not that of a service.
 func serviceOf(name string) string {
 	host := name
 	for strings.HasPrefix(host, "_") {
@@ -279,7 +278,7 @@ func serviceOf(name string) string {
 	return host
 }
 
-// localhost answers as every resolver must: without asking anybody.
+// localhost answers as every resolver must: locally.
 func (s *nameServer) localhost(qtype uint16) dnsAnswer {
 	switch qtype {
 	case dns.TypeA:
@@ -290,8 +289,8 @@ func (s *nameServer) localhost(qtype uint16) dnsAnswer {
 	return dnsAnswer{}
 }
 
-// reverse answers for the addresses of this run. Programs ask for others without
-// anybody having wanted it, so that this is not recorded.
+// reverse answers for the addresses of this run. Programs ask for others without the
+// user's intent, so that these queries are not recorded.
 func (s *nameServer) reverse(a netip.Addr, qtype uint16) dnsAnswer {
 	name, ok := s.names.Name(a)
 	switch {

@@ -8,15 +8,15 @@ import (
 )
 
 // LimitError says that a name below a wildcard, or one that no rule knows, is refused
-// because of what could be told to the world by asking for it: whoever serves the
-// names below a domain reads what is asked.
+// because the query itself could leak data: the server of the names below a domain
+// reads every query.
 type LimitError struct{ Name, Reason string }
 
 func (e *LimitError) Error() string { return e.Name + ": " + e.Reason }
 
-// nameGuard limits how much can be labels through names below wildcards, whichever
-// door they come through. A name that was admitted once stays so and costs
-// nothing more. It may be used by several goroutines.
+// nameGuard limits how much data can leave in names below wildcards, through all doors
+// together. A name that was admitted once stays admitted and costs nothing more. It may
+// be used by several goroutines.
 type nameGuard struct {
 	label           int // bytes of a label
 	minute, perHour int // names a minute, bytes an hour

@@ -41,8 +41,8 @@ func TestEveryNameServerIsThisOne(t *testing.T) {
 	})
 }
 
-// The resolver of this host hears nothing while names are asked for; a single
-// label is looked up as it stands when it is dialled.
+// The resolver of this host sees no query while names are asked for; a single label is
+// looked up unchanged when it is dialled.
 func TestAskingTellsNobody(t *testing.T) {
 	testenv.WithNetwork(t, nil, func(t *testing.T, n *testenv.Network) {
 		resolver, err := n.ListenPacket(testenv.NetworkResolver + ":53")

@@ -18,9 +18,9 @@ func bareAnswer(query []byte, code int) []byte {
 	return b
 }
 
-// write makes the message. What is too long loses the words of the error first,
-// then the record that says how long it holds, then everything: the client asks
-// again over TCP.
+// write makes the message. An answer that is too long loses the words of the error
+// first, then the record with its lifetime, then everything: the client asks again over
+// TCP.
 func (f dnsAnswer) write(q *dns.Msg, opt *dns.OPT, limit int) []byte {
 	m := &dns.Msg{Compress: true, Question: q.Question}
 	m.Id, m.Response, m.Opcode, m.Rcode = q.Id, true, q.Opcode, f.code
@@ -74,8 +74,8 @@ func (f dnsAnswer) fill(m *dns.Msg) {
 	}
 }
 
-// nothing is the record that says how long there is nothing (RFC 2308, 5). Its
-// owner is the root: this server answers for all names.
+// nothing is the record with the lifetime of a negative answer (RFC 2308, 5). Its owner
+// is the root: this server answers for all names.
 func nothing() *dns.SOA {
 	return &dns.SOA{
 		Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: refusalTTL},

@@ -23,8 +23,8 @@ const (
 	readFaults  = 64               // reads that fail in a row before the door is given up
 )
 
-// serveUDP answers queries until c is closed, which is no error. Each answer
-// comes from the address that was asked.
+// serveUDP answers queries until c is closed, which is not an error. Each answer comes
+// from the address that was asked.
 func (s *nameServer) serveUDP(c *net.UDPConn) error {
 	source, err := askedAddress(c)
 	if err != nil {
@@ -47,7 +47,8 @@ func (s *nameServer) serveUDP(c *net.UDPConn) error {
 		if answer == nil {
 			continue
 		}
-		// An answer that cannot be sent is lost, as datagrams are: who asked asks again.
+		// An answer that cannot be sent is lost, as datagrams are: the client asks
+		// again.
 		c.WriteMsgUDPAddrPort(answer, source(oob[:oobn]), from)
 	}
 }
@@ -97,10 +98,10 @@ func answerFromAny(c *net.UDPConn) error {
 	return failed
 }
 
-// sourceOf6 is for sockets of both families. For a datagram of IPv4 the kernel
-// speaks of addresses such as ::ffff:192.0.2.1, and takes them back in the same
-// message (ip_cmsg_send in Linux), but package ipv6 writes no such address: it is
-// put in the place of another one.
+// sourceOf6 is for sockets of both families. For a datagram of IPv4 the kernel reports
+// addresses such as ::ffff:192.0.2.1, and takes them back in the same message
+// (ip_cmsg_send in Linux), but package ipv6 writes no such address: it replaces another
+// one.
 func sourceOf6(oob []byte) []byte {
 	var got ipv6.ControlMessage
 	if got.Parse(oob) != nil || len(got.Dst) != net.IPv6len {

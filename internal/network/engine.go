@@ -29,7 +29,7 @@ type Engine struct {
 	throttle throttle
 	steps    *steps
 	places   *places       // of connections
-	asking   *places       // of requests of HTTP/2, of which a connection has many
+	asking   *places       // of HTTP/2 requests; a connection has many
 	signing  *places       // of requests whose body is held to sign them
 	waiting  chan struct{} // as many as may be held for a human
 	web      web
@@ -40,7 +40,7 @@ type Engine struct {
 	wait sync.WaitGroup // of every goroutine
 
 	listeners []listener
-	queries   *net.UDPConn // nil where there is no such door
+	queries   *net.UDPConn // nil if there is no such door
 
 	mu       sync.Mutex
 	sessions map[*session]struct{}
@@ -288,13 +288,13 @@ func (e *Engine) emit(ev event.Event) error {
 	return nil
 }
 
-// fallible is what a Sink may be, besides: others write to the same record.
+// fallible is an optional interface of a Sink: others write to the same record.
 type fallible interface {
-	// Failed says whether an event was lost, and no more can be recorded.
+	// Failed reports whether an event was lost, and no more can be recorded.
 	Failed() bool
 }
 
-// unrecorded says whether the record has failed, whoever noticed.
+// unrecorded reports whether the record has failed, whatever noticed it first.
 func (e *Engine) unrecorded() bool {
 	if s, ok := e.config.Sink.(fallible); ok && s.Failed() {
 		e.stop(errUnrecorded)

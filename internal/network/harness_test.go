@@ -19,7 +19,7 @@ import (
 
 const patience = 20 * time.Second // for what happens at once on a machine that is not busy
 
-// outside stands for the world: names and the loopback servers behind them.
+// outside simulates the world: names and the loopback servers behind them.
 type outside struct {
 	mu sync.Mutex
 	at map[string]string                   // "name:port" to an address
@@ -144,7 +144,7 @@ func (c inPlaceConn) unread() ([]byte, net.Conn) { return nil, c.Conn }
 func (c inPlaceConn) SetLinger(sec int) error    { return setLinger(c.Conn, sec) }
 func (c inPlaceConn) CloseWrite() error          { return closeWrite(c.Conn) }
 
-// door opens one more door, for what goes to an address, and returns where it is.
+// door opens one more door, for connections to an address, and returns where it is.
 func (w *world) door(to netip.AddrPort) string {
 	w.t.Helper()
 	l := listenLocal(w.t)
@@ -164,7 +164,7 @@ func (w *world) doorTo(name string, port int) string {
 	return w.door(netip.AddrPortFrom(a, uint16(port)))
 }
 
-// server serves what stands for name:port outside.
+// server serves connections to name:port outside.
 func (w *world) server(at string, serve func(*net.TCPConn)) {
 	w.t.Helper()
 	l := listenLocal(w.t)

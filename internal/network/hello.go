@@ -19,7 +19,7 @@ var errNotTLS = errors.New("it is not TLS")
 
 // hello is what a client says first.
 type hello struct {
-	server    string // SNI as it stands there; "" for none
+	server    string // SNI, unchanged; "" for none
 	protocols []string
 }
 
@@ -60,7 +60,7 @@ const (
 
 var errHelloSize = fmt.Errorf("there is none within %d bytes", helloBytes)
 
-// peekConn is a connection that is only read, and that remembers what it said.
+// peekConn is a connection that is only read, and that remembers what it read.
 type peekConn struct {
 	net.Conn
 	said bytes.Buffer

@@ -39,7 +39,7 @@ func clientHello(t testing.TB, c *tls.Config) []byte {
 	t.Helper()
 	var said bytes.Buffer
 	keep := &keeper{said: &said}
-	tls.Client(keep, c).Handshake() // fails: nobody answers
+	tls.Client(keep, c).Handshake() // fails: there is no server
 	return said.Bytes()
 }
 

@@ -16,10 +16,9 @@ import (
 // says changes where it goes.
 func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 	d := Destination{Name: "localhost", Port: port, Door: HostService}
-	d.Peer, _ = addressOf(c.RemoteAddr())
 	if e.wants(event.KindConnect) {
 		ruling := e.judge(ctx, event.Attempt{
-			Kind: event.KindConnect, Process: e.client(ctx, d), Host: d.Name, Port: port, Protocol: string(policy.TCP), Known: true,
+			Kind: event.KindConnect, Host: d.Name, Port: port, Protocol: string(policy.TCP), Known: true,
 		})
 		if ruling.Verdict != event.Allowed {
 			e.refuse(d, denialReason(ruling), byConsent(ruling))

@@ -112,7 +112,7 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 			return
 		}
 	}
-	if cause := context.Cause(r.Context()); cause == errOutdated || cause == errLapsed || cause == errUnrecorded { // recorded by who ended it
+	if cause := context.Cause(r.Context()); cause == errOutdated || cause == errLapsed || cause == errUnrecorded { // recorded by the code that ended it
 		writeLine(w, http.StatusForbidden, "holdfast refused the request: "+cause.Error())
 		return
 	}
@@ -147,8 +147,8 @@ func untrusted(err error) string {
 	return ""
 }
 
-// explain says what failed in words of ours: the error may quote what upstream
-// sent, and that may echo a secret.
+// explain describes a failure in our own words: the error may quote what upstream sent,
+// and that may echo a secret.
 func (x *exchange) explain(err error) string {
 	var (
 		op     *net.OpError

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkTLS is bulk over one connection: by itself, passed through, and with
-// TLS ended in between.
+// BenchmarkTLS is bulk over one connection: direct, passed through, and with TLS
+// terminated in between.
 func BenchmarkTLS(b *testing.B) {
 	const size = 64 << 20
 	block := make([]byte, 1<<20)

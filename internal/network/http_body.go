@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// What is read of a body that nobody wants: as much as net/http would, and no
-// longer than a client needs that is already sending.
+// How much of an unneeded body is read: as much as net/http would, and no longer than a
+// client needs that is already sending.
 const (
 	restBytes = 256 << 10
 	restTime  = time.Second
 )
 
-// finish reads what is left of a request that was answered early. Without that an
-// HTTP/2 client is told to stop (RST_STREAM, NO_ERROR), which libcurl before 8
-// takes for a broken answer, and an HTTP/1.1 connection is closed under the next
-// request. A client that waits to be asked for its body is not asked.
+// finish reads what is left of a request that was answered early. Otherwise an HTTP/2
+// client gets RST_STREAM with NO_ERROR, which libcurl before 8 takes for a broken
+// answer, and an HTTP/1.1 connection is closed under the next request. A client that
+// waits for permission to send its body gets none.
 func finish(w http.ResponseWriter, r *http.Request, body io.Reader) {
 	if r.Header.Get("Expect") != "" || r.ContentLength == 0 {
 		return

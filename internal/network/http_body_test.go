@@ -28,8 +28,8 @@ func (a *alone) Read(p []byte) (int, error) {
 
 func (*alone) Close() error { return nil }
 
-// TestABodyIsReadInTurn reads one as both the upstream connection and whoever
-// reads what is left of it do. Under the race detector the counter tells too.
+// TestABodyIsReadInTurn reads a body concurrently, as the upstream connection and the
+// reader of its rest do. Under the race detector the counter also shows a race.
 func TestABodyIsReadInTurn(t *testing.T) {
 	under := &alone{left: 10_000}
 	body := newSerialBody(under)

@@ -45,7 +45,7 @@ func (x *exchange) consent(r *http.Request) *denial {
 		return nil
 	}
 	ruling := e.judge(r.Context(), event.Attempt{
-		Kind: event.KindRequest, Process: e.client(r.Context(), x.to), Host: x.to.Name, Port: x.to.Port,
+		Kind: event.KindRequest, Host: x.to.Name, Port: x.to.Port,
 		Protocol: string(x.kind()), Method: r.Method, URLPath: x.path, Known: !x.permit.Granted && x.permit.Origin.File != learned,
 	})
 	if ruling.Verdict != event.Allowed {

@@ -187,8 +187,8 @@ func TestUnrecordedIsNotGoneOn(t *testing.T) {
 	}
 }
 
-// TestNothingLeavesAfterTheRecordFailed: one lost event is enough, whoever wrote it,
-// also for the requests of a connection that is open.
+// TestNothingLeavesAfterTheRecordFailed: one lost event of any writer is enough, also
+// for the requests of a connection that is open.
 func TestNothingLeavesAfterTheRecordFailed(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -214,8 +214,8 @@ func TestNothingLeavesAfterTheRecordFailed(t *testing.T) {
 	}
 }
 
-// TestOneRequestAtMostLeavesUnrecorded makes many at once when the record fails, and
-// nobody has noticed yet.
+// TestOneRequestAtMostLeavesUnrecorded makes many requests at once when the record
+// fails and no goroutine has noticed yet.
 func TestOneRequestAtMostLeavesUnrecorded(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestInterimAnswersAreCounted(t *testing.T) {
 	}
 }
 
-// TestCloseWaits: nothing of a request goes on when the engine is closed.
+// TestCloseWaits: nothing of a request continues after the engine is closed.
 func TestCloseWaits(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {

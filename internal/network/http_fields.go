@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// droppedField is a header of requests that does not pass. A name that ends in *
-// stands for all that begin so. Names are compared as canonicalField has them.
+// droppedField is a request header that is dropped. A name that ends in * matches all
+// names with that prefix. Names are compared as canonicalField returns them.
 type droppedField struct{ name, why string }
 
-// droppedFields say who asks, for which host, path or method, to servers that
-// believe a proxy. Inside there is none, so they could only contradict what was
-// decided on.
+// droppedFields tell servers that trust a proxy who the client is, or which host, path
+// or method it asked for. There is no proxy inside, so they could only contradict what
+// was decided on.
 var droppedFields = []droppedField{
 	{"forwarded", "RFC 7239: client, host and scheme of the original request"},
 	{"x-forwarded*", "the same before RFC 7239; also -server, -prefix and -path"},
@@ -67,8 +67,8 @@ func dropped(name string) bool {
 	})
 }
 
-// otherPathFields name a path besides that of the request: where it is copied or
-// moved to, or from where its content is taken. No rule about paths decides on it.
+// otherPathFields name a second path: where something is copied or moved to, or from
+// where its content is taken. No rule about paths decides on it.
 var otherPathFields = []string{
 	"destination", "x-amz-copy-source", "x-amz-rename-source", "x-ms-copy-source", "x-ms-rename-source", "x-goog-copy-source", "x-copy-from",
 }
@@ -124,8 +124,8 @@ func (x *exchange) prepare(r *http.Request) *denial {
 	}
 	x.upgrade = isUpgrade(r)
 	if !x.upgrade {
-		// A server goes on in HTTP/1.1 where it does not know the protocol (RFC
-		// 9110, 7.8): so does this one with all but WebSocket.
+		// A server continues in HTTP/1.1 if it does not know the protocol (RFC 9110,
+		// 7.8): so does this one with all but WebSocket.
 		r.Header.Del("Upgrade")
 	}
 	if x.body = newRequestBody(x, r); x.body != nil {

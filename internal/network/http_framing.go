@@ -71,7 +71,7 @@ func (f *framing) feed(b []byte) (int, *denial) {
 	return len(b), nil
 }
 
-// step takes one byte of what stands around the data.
+// step takes one byte of the framing around the data.
 func (f *framing) step(c byte) *denial {
 	switch f.state {
 	case chunkSize:

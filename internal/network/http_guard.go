@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// guard is what net/http reads HTTP/1 from: only bytes that were understood,
-// strictly, pass. Of each request it holds back the head until that is whole and
-// well-formed, and the next head until the request before is done with. So what
-// net/http, which repairs much, makes of a request is what stands there, and a
-// server upstream can make nothing else of it.
+// guard is what net/http reads HTTP/1 from: only bytes that were strictly parsed pass.
+// It holds back the head of each request until it is whole and well-formed, and the
+// next head until the previous request is done. net/http repairs much, but this way it
+// reads a request exactly as sent, and a server upstream cannot read it differently.
 type guard struct {
 	wrapped
 	conn *httpConn
@@ -31,19 +30,18 @@ type guard struct {
 	head     head          // of the request that is being handled
 	fault    *denial       // in its body
 
-	// Owned by the reader, of which net/http has one at a time.
+	// Owned by the reader; net/http has one at a time.
 	held  []byte // read and not yet passed
 	ready int    // bytes of held that may pass
 	seen  int    // bytes of held that were searched for the end of a head
 	body  framing
 	err   error
-	ended bool // the client has said all
+	ended bool // the client has sent all
 
 	written atomic.Int64
 }
 
-// goneAfter is how long a client that has said all is waited for without an
-// answer.
+// goneAfter is how long to wait without an answer for a client that has sent all.
 const goneAfter = 5 * time.Second
 
 // guarded puts the guard of h around its connection.
@@ -130,7 +128,7 @@ func (g *guard) take(n int) {
 	}
 }
 
-// readBody passes a piece of a body, and keeps what stands behind it.
+// readBody passes a piece of a body, and keeps what follows it.
 func (g *guard) readBody(p []byte) (int, error) {
 	n := copy(p, g.held)
 	if n > 0 {
@@ -179,9 +177,9 @@ func (g *guard) wait(p []byte) error {
 		<-wake
 		return nil
 	}
-	// The client has said all. It may have gone, or wait for the answer: it is
-	// taken for gone when nothing was answered for a while. What is written to one
-	// that went fails.
+	// The client has sent all. It may have gone, or wait for the answer: it is taken
+	// for gone if nothing was answered for a while. Writes to a client that has gone
+	// fail.
 	written := g.written.Load()
 	patience := time.NewTimer(goneAfter)
 	defer patience.Stop()
@@ -227,7 +225,7 @@ func (g *guard) readHead(p []byte) error {
 	return err
 }
 
-// pass lets the head that stands first through.
+// pass lets the first head through.
 func (g *guard) pass(h head, size int) {
 	g.ready, g.seen, g.body = size, 0, h.body
 	g.mu.Lock()

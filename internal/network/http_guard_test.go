@@ -140,8 +140,7 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// toldOf is the method and path that an event has of what was said, where it has a first
-// line with both.
+// toldOf is the method and path in the event about say, if its first line has both.
 func toldOf(say string) string {
 	for odd, want := range map[string]string{
 		"GET http://H/ ": "GET /", "CONNECT ": "CONNECT evil.example.org:443", "OPTIONS ": "OPTIONS *", "GET /a b ": "GET /a b",

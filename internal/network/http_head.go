@@ -13,7 +13,7 @@ import (
 // head is what decides how a request is framed and where it goes.
 type head struct {
 	method string
-	target string // as it stands in the request line
+	target string // as in the request line
 	host   string // value of Host
 	hosts  int    // how many there are: 0 with HTTP/1.0 only
 	body   framing
@@ -127,8 +127,8 @@ func parseRequestLine(line string, absolute bool) (h head, old bool, bad *denial
 	return h, old, nil
 }
 
-// requestOf is which request a head is, as far as its first line can be read: what is refused
-// is told by it.
+// requestOf parses the first line of a head as far as possible, to describe a refused
+// request.
 func requestOf(b []byte) head {
 	line, _, _ := bytes.Cut(b, []byte("\n"))
 	method, rest, found := strings.Cut(strings.TrimSuffix(string(line), "\r"), " ")

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// http1Transport sends requests in HTTP/1.1. A server that leaves a body unread takes it
-// for the next request on the connection, about which nobody decided, and a later
-// request with its secrets for the end of that one. So none follows a body.
+// http1Transport sends requests in HTTP/1.1. A server that does not read a body takes
+// it for the next request on the connection, which no rule has decided on, and a later
+// request with its secrets for the end of that one. So no request follows a body.
 type http1Transport struct{ *http.Transport }
 
 func (t http1Transport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -27,8 +27,8 @@ func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBo
 
 // http2First sends requests in HTTP/2, and to a server that does not speak it as
 // http1Transport. Nothing of a request is sent before it is known which. The frames say
-// where a body ends; what stands behind the server may be told in HTTP/1.1, so a
-// request that is to be the last has a connection of its own (Request.Close).
+// where a body ends, but the server may pass the request on in HTTP/1.1, so a request
+// that must be the last has a connection of its own (Request.Close).
 type http2First struct {
 	http2     *http.Transport
 	fresh     func() *http.Transport // http2, without connections
@@ -64,8 +64,8 @@ func (t *http2First) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.http1.RoundTrip(r)
 }
 
-// sender returns what r is sent with. Two requests that are to be the last must
-// not meet in one pool of connections: the later could take the earlier's.
+// sender returns the transport for r. Two requests that must be the last must not share
+// a connection pool: the later could take the earlier's connection.
 func (t *http2First) sender(r *http.Request) *http.Transport {
 	if !r.Close {
 		return t.http2

@@ -12,7 +12,7 @@ import (
 // report records a request that was passed on.
 func (x *exchange) report(r *http.Request, start time.Time) {
 	if x.answer.refused {
-		return // it stands in the record with its reason
+		return // it is in the record with its reason
 	}
 	answer := map[string]string{
 		"status": strconv.Itoa(x.answer.status), "in": strconv.FormatInt(x.answer.bytes, 10),
@@ -22,7 +22,7 @@ func (x *exchange) report(r *http.Request, start time.Time) {
 		answer["out"] = strconv.FormatInt(x.body.bytes.Load(), 10)
 	}
 	if x.record(r, answer) != nil {
-		panic(http.ErrAbortHandler) // what is not recorded does not go on
+		panic(http.ErrAbortHandler) // an unrecorded request must not continue
 	}
 }
 

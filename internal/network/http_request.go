@@ -25,7 +25,8 @@ type httpConn struct {
 	secure bool   // it is TLS, on both sides
 	http2  bool   // it is HTTP/2
 	ctx    context.Context
-	guard  *guard // with HTTP/1
+	guard  *guard      // with HTTP/1
+	gather *gatherConn // with HTTP/1 over TLS
 
 	over     func()
 	hijacked atomic.Bool
@@ -81,6 +82,7 @@ type exchange struct {
 	signs  bool     // it holds a place among those that are signed
 	cancel context.CancelCauseFunc
 	whole  atomic.Bool // its answer has come to its end
+	bulk   bool        // what gathers its answer is flushed when upstream is waited for
 }
 
 // ServeHTTP decides about a request and passes it on.
@@ -135,15 +137,15 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.pass(r)
 }
 
-// left ends the connection's service where it is no longer net/http's.
+// left ends the connection's service when it no longer belongs to net/http.
 func (h *httpConn) left() {
 	if h.hijacked.Load() {
 		h.over()
 	}
 }
 
-// decide says why a request may not pass, or nil. The path is decided on as it
-// stands, and stays so.
+// decide says why a request may not pass, or nil. The path is decided on as sent, and
+// passed on unchanged.
 func (x *exchange) decide(r *http.Request) *denial {
 	switch {
 	case r.Method == http.MethodConnect:
@@ -194,7 +196,7 @@ func (x *exchange) confirm(r *http.Request) (string, *denial) {
 		if raw = x.guard.current().target; !strings.HasPrefix(raw, "/") {
 			_, raw = cutAuthority(raw)
 		}
-	} else if bad := x.elsewhere(append([]string{r.Host}, r.Header["Host"]...)); bad != nil { // HTTP/2 may have Host besides :authority
+	} else if bad := x.elsewhere(append([]string{r.Host}, r.Header["Host"]...)); bad != nil { // HTTP/2 may have Host as well as :authority
 		bad.opts = append(bad.opts, with("host", r.Host))
 		return "", bad
 	}
@@ -205,7 +207,7 @@ func (x *exchange) confirm(r *http.Request) (string, *denial) {
 	return raw, nil
 }
 
-// notInTarget reports what would end a target, or the line that it stands in.
+// notInTarget reports characters that would end a target, or its line.
 func notInTarget(r rune) bool { return r <= ' ' || r == 0x7f || r == '#' }
 
 // cutAuthority splits a target in absolute form.
@@ -221,9 +223,9 @@ func cutAuthority(target string) (authority, rest string) {
 	return rest[:i], rest[i:]
 }
 
-// agrees says why a Host, :authority or the host of a target is not the
-// destination's, or "". Case, one final dot and the default port mean nothing;
-// whatever else could make it another host to somebody is refused.
+// agrees says why a Host, :authority or the host of a target is not the destination's,
+// or "". Case, one final dot and the default port mean nothing; anything else that some
+// reader could take for another host is refused.
 func agrees(host string, d Destination, secure bool) string {
 	name, port := host, ""
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
@@ -268,7 +270,7 @@ func (h *httpConn) kind() policy.HostKind {
 	return policy.HTTP
 }
 
-// authority is the host that upstream is told.
+// authority is the host that is sent upstream.
 func (h *httpConn) authority() string {
 	name := h.to.Name
 	if h.to.Port != defaultPort(h.secure) {
@@ -280,8 +282,8 @@ func (h *httpConn) authority() string {
 	return name
 }
 
-// exactly returns a URL that net/http writes as the very bytes of raw, or nil
-// when there is none.
+// exactly returns a URL that net/http writes as the very bytes of raw; nil if there is
+// none.
 func exactly(raw, scheme, host string) *url.URL {
 	u := &url.URL{Scheme: scheme, Host: host, Opaque: raw}
 	if strings.HasPrefix(raw, "//") { // that would be written in absolute form
@@ -340,7 +342,7 @@ func (x *exchange) pass(r *http.Request) {
 	r = within
 	defer x.leave()
 	if x.depart(r) != nil {
-		panic(http.ErrAbortHandler) // what is not recorded does not go on
+		panic(http.ErrAbortHandler) // an unrecorded request must not continue
 	}
 	defer x.report(r, time.Now())
 	proxy := &httputil.ReverseProxy{
@@ -363,9 +365,9 @@ func (x *exchange) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Close = hasBody(r.Out) && x.limited()
 }
 
-// limited reports whether not every request to this host may pass, or not every
-// one carries the same: a second one, hidden in the body of the first, could be one
-// that nobody decided about.
+// limited reports whether requests to this host are restricted, or carry different
+// secrets: a second request, hidden in the body of the first, would then pass without a
+// decision.
 func (x *exchange) limited() bool {
 	e := x.engine
 	return x.permit.narrow() || e.wants(event.KindRequest) || e.wants(event.KindCredential) ||

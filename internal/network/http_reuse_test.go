@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// limits are what requests can be bound by; the last is none.
+// limits are the restrictions on requests; the last entry has none.
 var limits = []struct {
 	name    string
 	secret  bool // it is about a credential
@@ -102,7 +102,7 @@ func TestNothingFollowsABody(t *testing.T) {
 	}
 }
 
-// bodies are none, one of known and one of unknown length, and none.
+// bodies are: none, one of known length, one of unknown length, and none.
 func bodies() []io.Reader {
 	return []io.Reader{nil, strings.NewReader("x"), struct{ io.Reader }{strings.NewReader("y")}, nil}
 }

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// serveTLS takes a connection to a destination of kind tls. The server name of
-// its hello must be the destination's. After that it is passed on untouched, or,
-// where the permit says so, TLS ends here and requests are decided one by one.
-// It returns when the connection is over, and closes it.
+// serveTLS takes a connection to a destination of kind tls. The server name of its
+// hello must be the destination's. After that it is passed on untouched, or, if the
+// permit says so, TLS ends here and requests are decided one by one. It returns when
+// the connection is over, and closes it.
 func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Permit) {
 	defer c.Close()
 	c.SetReadDeadline(time.Now().Add(e.limits.HeadTime))
@@ -47,17 +47,17 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 		abort(c)
 		return
 	}
-	e.relay(ctx, c, up, nil) // why it ended shows in the bytes that were counted, and there is no one to tell
+	e.relay(ctx, c, up, nil) // the byte counts show why it ended, and there is no one to report to
 }
 
-// badHello records a hello that was none, and says so in the client's language.
+// badHello records an invalid hello, and reports it in the client's protocol.
 func (e *Engine) badHello(c net.Conn, d Destination, err error) {
 	switch {
 	case errors.Is(err, errNotTLS):
 		e.refuse(d, err.Error(), unflagged)
 		abort(c)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		// It said nothing and went: looking whether a port is open is no attempt.
+		// It sent nothing and went: a port scan is not an attempt.
 	case isTimeout(err):
 		e.refuse(d, fmt.Sprintf("it sent no TLS hello within %s", e.limits.HeadTime), unflagged)
 		alert(c, alertHandshakeFailure)
@@ -100,11 +100,14 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		abort(c)
 		return
 	}
-	t := tls.Server(c, &tls.Config{
+	g := &gatherConn{wrapped: wrapped{c}, steps: e.steps}
+	t := tls.Server(g, &tls.Config{
 		Certificates:           []tls.Certificate{*leaf},
 		MinVersion:             tls.VersionTLS12,
-		NextProtos:             []string{"h2", "http/1.1", "http/1.0"}, // curl offers the last by itself when told so
+		NextProtos:             []string{"h2", "http/1.1", "http/1.0"}, // curl offers the last alone if configured to
 		SessionTicketsDisabled: true,                                   // their keys would be this connection's alone
+
+		DynamicRecordSizingDisabled: true, // small first records help where packets take time: the client is on this host
 	})
 	c.SetDeadline(time.Now().Add(e.limits.HeadTime))
 	if err := t.HandshakeContext(ctx); err != nil {
@@ -117,6 +120,7 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		v.http2 = true
 		v.serve(t)
 	} else {
+		v.gather = g
 		v.serve(v.guarded(t))
 	}
 	t.Close()

@@ -211,7 +211,7 @@ func TestTerminated(t *testing.T) {
 	}
 }
 
-// countsBytes ends the client's connection, and sees what is said then of its bytes.
+// countsBytes ends the client's connection, and checks the byte counts recorded for it.
 func (s *shop) countsBytes() {
 	s.t.Helper()
 	s.client.CloseIdleConnections()

@@ -100,6 +100,9 @@ func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots 
 			if err != nil {
 				return nil, &ownError{err}
 			}
+			if secure {
+				c = newWideConn(c, e.steps)
+			}
 			return c, nil
 		},
 		DisableCompression:     true,

@@ -49,7 +49,7 @@ func (x *exchange) enter(r *http.Request) (*http.Request, *denial) {
 }
 
 // lapse ends a request under way whose approval has ended. One that is not yet under
-// way, and whose body was read to sign it, is refused by who read it.
+// way, and whose body was read to sign it, is refused by the code that read it.
 func (x *exchange) lapse(by event.Ruling) {
 	if x.cancel != nil && !x.whole.Load() {
 		x.engine.refuse(x.to, "the approval that allowed it has ended, and so has the request under way", forRequest(x.method, x.path), byConsent(by))
@@ -60,13 +60,13 @@ func (x *exchange) lapse(by event.Ruling) {
 // interimMost is how many interim answers a request may have before its answer.
 const interimMost = 100
 
-// watch looks at a request once more when its connection is there, which may have
-// taken long, and counts interim answers, which net/http does not where somebody
-// takes them.
+// watch checks a request again when its connection is there, which may have taken long,
+// and counts interim answers, because net/http does not if a callback takes them.
 func (x *exchange) watch() *httptrace.ClientTrace {
 	interim := 0
 	return &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
+			x.bulk = feed(got.Conn, x.gather)
 			if x.approvals.over() == nil && !x.engine.unrecorded() {
 				return
 			}
@@ -128,8 +128,8 @@ func (e *Engine) endOutdated() {
 	}
 }
 
-// responseBody is the body of an answer. An end that comes because the request was
-// ended is none: upstream saw its connection close, and said all that was left.
+// responseBody is the body of an answer. An EOF after the request was cancelled does
+// not count as an end: upstream saw its connection close, and sent what was left.
 type responseBody struct {
 	io.ReadCloser
 	x    *exchange
@@ -148,6 +148,9 @@ func (x *exchange) follow(r *http.Response) {
 
 func (f *responseBody) Read(p []byte) (int, error) {
 	n, err := f.ReadCloser.Read(p)
+	if f.x.bulk && err == nil {
+		f.x.gather.begin() // it is read again after p is written
+	}
 	if f.left > 0 {
 		if f.left -= int64(n); f.left <= 0 {
 			f.x.whole.Store(true)
@@ -160,4 +163,12 @@ func (f *responseBody) Read(p []byte) (int, error) {
 		f.x.whole.Store(true)
 	}
 	return n, err
+}
+
+// Close ends what gathers: also where nothing is read to its end.
+func (f *responseBody) Close() error {
+	if f.x.bulk {
+		f.x.gather.end()
+	}
+	return f.ReadCloser.Close()
 }

@@ -48,9 +48,9 @@ func (x *exchange) alert(object string, l *leak) {
 	}})
 }
 
-// carries lists the credentials that a request is to carry, or says why it may not
-// pass: a placeholder stands where its credential may not go. Nobody is asked about
-// such a request.
+// carries lists the credentials that a request will carry, or says why it may not pass:
+// a placeholder is where its credential may not go. Such a request is refused without
+// asking a human.
 func (x *exchange) carries(r *http.Request) ([]Binding, *denial) {
 	credentials := x.engine.config.Credentials
 	if credentials == nil {
@@ -87,7 +87,7 @@ func (x *exchange) carries(r *http.Request) ([]Binding, *denial) {
 	return use, nil
 }
 
-// inject puts secrets in the place of their placeholders.
+// inject replaces placeholders by their secrets.
 func (x *exchange) inject(r *http.Request, use []Binding) *denial {
 	if x.engine.config.Credentials == nil {
 		return nil
@@ -124,9 +124,9 @@ func detect(c Credentials, value string) []string {
 	return found
 }
 
-// bindings are what may be used for this request: what a rule lends that permits
-// it, and never what goes in the clear. What is lent for some paths does not go
-// with a request that names another one besides.
+// bindings are what may be used for this request: what a rule that permits it lends,
+// and never for a request in the clear. What is lent for some paths is not sent with a
+// request that also names another path.
 func (x *exchange) bindings(r *http.Request) []Binding {
 	if !x.secure {
 		return nil
@@ -137,7 +137,7 @@ func (x *exchange) bindings(r *http.Request) []Binding {
 	})
 }
 
-// allowed returns the binding by which a placeholder may stand in a header.
+// allowed returns the binding that permits a placeholder in a header.
 func (x *exchange) allowed(bound []Binding, credential, header string, values []string) (Binding, *leak) {
 	leakOf := func(where string) *leak { return &leak{credential: credential, where: where} }
 	at := slices.IndexFunc(bound, func(b Binding) bool { return b.Credential == credential })
@@ -165,8 +165,8 @@ func (x *exchange) allowed(bound []Binding, credential, header string, values []
 
 func fits(b Binding, value string) bool { return fill(b, value, b.Placeholder) != "" }
 
-// fill returns the value of a header with the secret in the place of the
-// placeholder, or "" when the value does not have the form of the binding.
+// fill returns the value of a header with the placeholder replaced by the secret, or ""
+// if the value does not have the form of the binding.
 func fill(b Binding, value, secret string) string {
 	if user, password, ok := basic(value); ok && http.CanonicalHeaderKey(b.Header) == "Authorization" {
 		switch {
@@ -252,9 +252,9 @@ func (x *exchange) sign(r *http.Request, b Binding, secret Secret) *denial {
 	return nil
 }
 
-// search looks for placeholders and honeytokens in the next bytes of a body,
-// before they are sent, together with the last that were. None may stand in a
-// body: it may be published where it goes.
+// search looks for placeholders and honeytokens in the next bytes of a body, before
+// they are sent, together with the last bytes sent. A body may contain neither, because
+// its receiver may publish it.
 func (s *requestBody) search(p []byte, end bool) *leak {
 	if c := s.exchange.engine.config; c.Credentials == nil && c.Decoys == nil {
 		return nil
@@ -285,7 +285,7 @@ func fieldsOf(h http.Header) []byte {
 	return text.Bytes()
 }
 
-// leakIn says what stands in a piece of a body that may not; nil for nothing.
+// leakIn describes forbidden content in a piece of a body; nil for none.
 func (s *requestBody) leakIn(p []byte) *leak {
 	const where = "in its body"
 	e := s.exchange.engine
@@ -300,8 +300,8 @@ func (s *requestBody) leakIn(p []byte) *leak {
 	return nil
 }
 
-// lends reports whether secrets go to this host, or went there, at whatever port:
-// what one port was told another may show.
+// lends reports whether secrets go to this host, or went there, at any port: a service
+// at one port may reveal what another received.
 func (h *httpConn) lends() bool {
 	e := h.engine
 	if e.web.hasSecrets(h.to.Name) || len(e.config.Credentials.Bound(h.to.Name, h.to.Port)) > 0 {
@@ -315,7 +315,7 @@ func (h *httpConn) lends() bool {
 	return false
 }
 
-// hasOpened remembers that a secret goes to d; hasSecrets says whether one did.
+// hasOpened remembers that a secret goes to d; hasSecrets reports whether one did.
 func (w *web) hasOpened(d Destination) {
 	w.lent.Add(1)
 	w.mu.Lock()

@@ -67,16 +67,18 @@ func addressOf(a net.Addr) (netip.AddrPort, error) {
 	return netip.ParseAddrPort(a.String())
 }
 
-// intercept decides about a connection to an address. What it says of its
+// intercept decides about a connection to an address. What the client says about its
 // destination counts only as far as it confirms the name of that address.
 func (e *Engine) intercept(ctx context.Context, c net.Conn, destination func(net.Conn) (netip.AddrPort, error)) {
 	d := Destination{Door: Intercepted}
-	d.Peer, _ = addressOf(c.RemoteAddr())
 	at, err := destination(c)
 	if err != nil {
 		e.refuse(d, "its destination cannot be told: "+err.Error(), unflagged)
 		abort(c)
 		return
+	}
+	if s := sessionOf(ctx); s != nil {
+		s.dialled = at
 	}
 	d.Port = int(at.Port())
 	if d.Port == 53 {
@@ -96,8 +98,8 @@ func (e *Engine) intercept(ctx context.Context, c net.Conn, destination func(net
 
 const noName = "no name maps to that address"
 
-// resolve puts into d the name that an address stands for, or the address where
-// the policy names it or a human can be asked about it. Else it says why not.
+// resolve sets d to the name that belongs to an address, or to the address itself if
+// the policy names it or a human can be asked about it. Otherwise it says why not.
 func (e *Engine) resolve(d *Destination, a netip.Addr) (reason string) {
 	a = a.Unmap()
 	d.Name = a.String()

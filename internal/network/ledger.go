@@ -131,8 +131,8 @@ func (e *Engine) Observations() []Observation {
 	return out
 }
 
-// flagFor returns what on the command line would allow name at port; "" when
-// nothing would. Port 0 is a name by itself.
+// flagFor returns the command-line flag that would allow name at port; "" if there is
+// none. Port 0 means the name alone.
 func flagFor(name string, port int) string {
 	addr, err := netip.ParseAddr(name)
 	if err != nil {
@@ -156,8 +156,8 @@ func flagFor(name string, port int) string {
 
 var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1}) // what a host port reaches, with ::1
 
-// synthetic is where the addresses of names come from; by itself none of them
-// leads anywhere (RFC 2544).
+// synthetic is where the addresses of names come from; none of them is routed anywhere
+// (RFC 2544).
 var synthetic = netip.MustParsePrefix("198.18.0.0/15")
 
 // printable makes a name from inside fit for a terminal and a log.

@@ -30,8 +30,8 @@ func set[T comparable](v *T, standard T) {
 
 const (
 	slotWait     = time.Second            // for a free place before a connection is refused
-	peekTimeHTTP = time.Second            // for what is said on port 80 before it is refused: HTTP gets an answer
-	peekTime     = 100 * time.Millisecond // the same on other ports, where servers may be who speaks first
+	peekTimeHTTP = time.Second            // for the first data on port 80 before it is refused: HTTP gets an answer
+	peekTime     = 100 * time.Millisecond // the same on other ports, where the server may speak first
 	lingerTime   = time.Second            // for a client to take in an answer before the connection is closed
 	halfIdle     = 8                      // a half-closed connection is idle after an eighth of the time
 	sweeps       = 4                      // looks at each connection within the idle time
@@ -42,7 +42,7 @@ const (
 // places are how many connections may be open at once.
 type places struct {
 	free    chan struct{}
-	starved atomic.Bool // somebody waited in vain, and nothing became free since
+	starved atomic.Bool // a caller waited in vain, and no place became free since
 }
 
 func newPlaces(n int) *places {
@@ -53,8 +53,8 @@ func newPlaces(n int) *places {
 	return p
 }
 
-// take waits a little for a place. While all are taken and one wait was in vain
-// the next do not wait: who floods is answered at once and delays nobody.
+// take waits a little for a place. If all are taken and one wait was in vain, later
+// calls do not wait: a flood is answered at once and delays no other client.
 func (p *places) take(ctx context.Context) bool {
 	select {
 	case <-p.free:

@@ -20,9 +20,9 @@ import (
 // too: those of less are in many texts.
 const maskedEncodings = 6
 
-// masks are texts that must not come back: secrets, and what they look like
-// encoded. They are found by their first two bytes: how many there are, as leases
-// are renewed, makes little difference. Nil is none.
+// masks are texts that must not come back: secrets, and what they look like encoded.
+// They are found by their first two bytes, so that their number, which grows as leases
+// are renewed, makes little difference. Nil means none.
 type masks struct {
 	texts [][]byte
 	begin [1 << 16 / 64]uint64 // bits: a text begins with these two bytes
@@ -64,7 +64,7 @@ func newMasks(secrets [][]byte) *masks {
 
 func pair(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }
 
-// find yields where the texts stand in raw.
+// find yields the positions of the texts in raw.
 func (m *masks) find(raw []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		if m == nil {
@@ -111,8 +111,8 @@ func smallEscapes(s string) string {
 	return strings.Join(parts, "%")
 }
 
-// cover puts stars over what of out stands where raw, of the same length, has one
-// of the texts.
+// cover puts stars into out at the positions where raw, of the same length, has one of
+// the texts.
 func (m *masks) cover(out, raw []byte) {
 	for at, text := range m.find(raw) {
 		for k := range text {
@@ -121,7 +121,7 @@ func (m *masks) cover(out, raw []byte) {
 	}
 }
 
-// coverAll is cover where nothing else knows what stood there.
+// coverAll is cover when p is the only copy of the data.
 func (m *masks) coverAll(p []byte) {
 	for range m.find(p) {
 		m.cover(p, bytes.Clone(p))
@@ -171,8 +171,8 @@ func (m *masks) header(h http.Header) {
 	}
 }
 
-// masked reads with stars in the place of secrets. It holds back only bytes that
-// could be the beginning of one.
+// masked reads with secrets replaced by stars. It holds back only bytes that could be
+// the beginning of one.
 type masked struct {
 	src   io.Reader
 	fresh func() *masks // those of this moment; nil where they stay as they are
@@ -234,8 +234,8 @@ type socket struct {
 	io.Closer
 }
 
-// masks are those of this moment. What they return looks anew only when a secret
-// was lent meanwhile: an answer may last longer than what is known at its
+// masks are those of this moment. The returned function recomputes them only if a
+// secret was lent meanwhile: an answer may last longer than what is known at its
 // beginning.
 func (x *exchange) masks() func() *masks {
 	known := int64(-1)

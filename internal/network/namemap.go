@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// How many names have an address. Those that rules give in full have places of
-// their own, so that a program that asks for one name after another below a
-// wildcard takes none of them.
+// How many names have an address. Names that rules give in full have places of their
+// own, so that a program that asks for one name after another below a wildcard cannot
+// take them.
 const (
 	mapNames    = 4096
 	mapReserved = 4096
@@ -55,8 +55,8 @@ func NewNameMap() *NameMap {
 	}
 }
 
-// Address returns the address of a name in normal form, giving it one the first
-// time. The error says that there are too many names of its class.
+// Address returns the address of a name in normal form, giving it one the first time.
+// It returns an error if there are too many names of its class.
 func (m *NameMap) Address(name string, as nameClass) (netip.Addr, error) {
 	m.mu.RLock()
 	a, ok := m.addresses[name]

@@ -44,9 +44,9 @@ func normalizeHost(host string) (string, error) {
 	return Normalize(host)
 }
 
-// parseLiteral reads an address in its usual spelling: four decimal numbers, or
-// IPv6 with or without brackets. IPv4 inside IPv6 (::ffff:1.2.3.4) becomes IPv4.
-// A zone is refused, for it names an interface of this host.
+// parseLiteral reads an address in its usual spelling: four decimal numbers, or IPv6
+// with or without brackets. IPv4 inside IPv6 (::ffff:1.2.3.4) becomes IPv4. A zone is
+// refused, because it names an interface of this host.
 func parseLiteral(s string) (netip.Addr, error) {
 	inner := s
 	if bare, ok := strings.CutPrefix(s, "["); ok {

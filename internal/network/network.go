@@ -1,15 +1,3 @@
-// Package network decides about every connection that leaves the boundary. It is
-// given the doors of the inner network (boundary.Doors), answers names itself,
-// dials itself, and passes on what the policy names. What a client says about its
-// destination can only confirm what the address that it dialled says.
-//
-// A connection comes in by a door (engine, intercept, proxy, socks, hostport), its
-// address stands for a name (names, namemap, dns), the rules say what may be said
-// to it (rules, dispatch), TLS is read or ended (hello, authority, trust), requests
-// are read strictly, decided and passed on (http), with secrets put in and kept
-// from coming back (inject, mask, sigv4), an upstream is dialled (address, dial),
-// and bytes flow (relay). Before that rules of consent are asked, and what they
-// leave to a human is held (consent). What was refused is kept for the end (refuse, ledger).
 package network
 
 import (
@@ -37,20 +25,23 @@ type Config struct {
 	Learn       Learn
 	Limits      Limits // zero values mean the defaults
 
-	// Gate says of connections and requests what the rules of consent say, before
-	// anything leaves; nil for none. What it leaves open is held until it answers.
+	// Gate applies the rules of consent to connections and requests, before anything
+	// leaves; nil for none. What it leaves open is held until it answers.
 	Gate event.Gate
-	// Wants says whether any of its rules can be about a kind, nil that each may be;
-	// Asks whether a human could be asked about a kind at this moment, nil that he
-	// always can. Where he can be, names that no rule knows are answered, so that
-	// the connection comes that he is asked about. Both are called often.
+	// Wants reports whether any of its rules can be about a kind (nil: each may be);
+	// Asks whether a human could be asked about a kind at this moment (nil: always). If
+	// so, names that no rule knows are answered, so that the connection in question can
+	// arrive. Both are called often.
 	Wants, Asks func(event.Kind) bool
-	// Client says which process has the socket at peer, inside, that is connected
-	// to port; nil when that is not known.
-	Client func(peer netip.AddrPort, port int) event.Process
+	// MayConcern reports whether any of them could be about an attempt that is only
+	// partly known (nil: one could). It asks no human.
+	MayConcern func(event.Attempt) bool
+	// Client returns the process that has the socket, inside, whose own address is
+	// local and whose peer's is remote; nil if it is not known.
+	Client func(local, remote netip.AddrPort) event.Process
 
-	// Lookup resolves a name outside, nil for the host's resolver. The addresses
-	// are checked when they are dialled, whoever returned them.
+	// Lookup resolves a name outside, nil for the host's resolver. The addresses are
+	// checked when they are dialled, whatever returned them.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
 	// Roots verify upstream servers; nil for the host's.
 	Roots *Roots
@@ -67,10 +58,9 @@ const (
 
 // Destination is where a connection goes.
 type Destination struct {
-	Name string         // in normal form; an address literal where the policy names one
-	Port int            // 1..65535
-	Door Door           // how it arrived
-	Peer netip.AddrPort // of the client, inside
+	Name string // in normal form; an address literal where the policy names one
+	Port int    // 1..65535
+	Door Door   // how it arrived
 }
 
 // Door is how a connection arrived.
@@ -110,15 +100,15 @@ type Observation struct {
 type Credentials interface {
 	// Bound lists what may be used towards a destination.
 	Bound(name string, port int) []Binding
-	// Detect names the credentials whose placeholder stands in b.
+	// Detect names the credentials whose placeholder is in b.
 	Detect(b []byte) []string
 	// Consent asks the rules of consent about one use: about all that a request carries
 	// before the first secret is taken, so that none is held meanwhile. The context is
 	// for Open, which does not ask again.
 	Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error)
-	// Open gives the secret for one request, and counts it. An error says why
-	// there is none: expired, used up, revoked, or the source failed; it never
-	// holds the secret.
+	// Open gives the secret for one request, and counts it. An error says why there is
+	// no secret: expired, used up, revoked, or the source failed; it never holds the
+	// secret.
 	Open(ctx context.Context, credential string, use Use) (Secret, error)
 	// Issued returns every secret value that was given out so far and that must
 	// not come back in an answer.
@@ -137,8 +127,8 @@ type upstream interface {
 	Dial(ctx context.Context, d Destination, p Permit) (net.Conn, error)
 }
 
-// Limits bound what the inside can make the supervisor hold. Zero means the
-// default that stands in limits.go.
+// Limits bound what the inside can make the supervisor hold. Zero means the default in
+// limits.go.
 type Limits struct {
 	Connections int           // open at once; more wait, then are refused
 	HeadBytes   int           // of one request's or answer's head

@@ -13,8 +13,8 @@ import (
 // linux/netfilter_ipv6/ip6_tables.h).
 const originalDst = 80
 
-// originalDestination is where a connection was going before the kernel
-// redirected it to its listener. One that came to the listener by itself has none.
+// originalDestination is where a connection was going before the kernel redirected it
+// to its listener. A connection made directly to the listener has none.
 func originalDestination(c net.Conn) (netip.AddrPort, error) {
 	local, err := localAddress(c)
 	if err != nil {

@@ -36,8 +36,7 @@ func atProxy(bad *denial) *denial {
 // absolute targets and SOCKS5. It decides as an intercepted connection is decided
 // about.
 func (e *Engine) serveProxy(ctx context.Context, c net.Conn) {
-	peer, _ := addressOf(c.RemoteAddr())
-	d := Destination{Name: "proxy", Peer: peer}
+	d := Destination{Name: "proxy"}
 	c.SetReadDeadline(time.Now().Add(e.limits.HeadTime))
 	first := make([]byte, 1024)
 	n, err := c.Read(first)
@@ -51,9 +50,9 @@ func (e *Engine) serveProxy(ctx context.Context, c net.Conn) {
 	first = first[:n]
 	switch b := first[0]; {
 	case b == socks5:
-		e.serveSocks(ctx, replay(c, first), peer)
+		e.serveSocks(ctx, replay(c, first))
 	case 'A' <= b && b <= 'Z':
-		e.serveHTTPProxy(ctx, c, first, peer)
+		e.serveHTTPProxy(ctx, c, first)
 	case b == socks4:
 		e.refuse(d, "SOCKS4 is not spoken, SOCKS5 is", unflagged)
 		abort(c)
@@ -64,8 +63,8 @@ func (e *Engine) serveProxy(ctx context.Context, c net.Conn) {
 }
 
 // serveHTTPProxy serves a client whose first bytes look like HTTP/1.
-func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte, peer netip.AddrPort) {
-	d := Destination{Name: "proxy", Door: Connect, Peer: peer}
+func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte) {
+	d := Destination{Name: "proxy", Door: Connect}
 	head, rest, err := readProxyHead(c, first, e.limits.HeadBytes)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		err = deny(http.StatusRequestTimeout, "the head of the request took too long", unflagged)
@@ -147,8 +146,8 @@ func readProxyHead(c net.Conn, got []byte, max int) (head, rest []byte, err erro
 	}
 }
 
-// proxyHead is what the proxy door takes from a head. The rest of a request that
-// is forwarded is read again, by who forwards it.
+// proxyHead is what the proxy door takes from a head. The rest of a request that is
+// forwarded is read again, by the code that forwards it.
 type proxyHead struct {
 	target string // as it was sent
 	host   string // in normal form
@@ -236,8 +235,8 @@ func absoluteTarget(target string) (host string, port int, err error) {
 	return splitAuthority(authority, 80)
 }
 
-// splitAuthority takes host:port apart and normalises the host. standard is the
-// port where none is given; 0 means that there must be one.
+// splitAuthority splits host:port and normalises the host. standard is the port if none
+// is given; 0 means that there must be one.
 func splitAuthority(s string, standard int) (host string, port int, err error) {
 	if strings.ContainsAny(s, "@/\\?# ") {
 		return "", 0, contradiction("the host holds a character by which programs come to different hosts")

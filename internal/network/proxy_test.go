@@ -171,7 +171,7 @@ func TestAHeadThatComesTooSlowlyOrIsTooLongIsRefused(t *testing.T) {
 	})
 }
 
-// endless is the head of a request that goes on.
+// endless is the head of a request that never ends.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// inName says where a honeytoken stood.
+// inName says where a honeytoken was found.
 const inName = "in the name of its destination"
 
 // nameDoor is the Door of name queries, in events.
@@ -36,10 +36,10 @@ type refusalOption func(*refused)
 // allow it.
 func high(r *refused) { r.High, r.Flag = true, "" }
 
-// unflagged says that no flag would allow it.
+// unflagged marks a refusal that no flag would allow.
 func unflagged(r *refused) { r.Flag = "" }
 
-// asQuery says that a name was asked for.
+// asQuery marks a query for a name.
 func asQuery(r *refused) { r.action = event.NetQuery }
 
 // nearest names the rule that came closest.
@@ -47,7 +47,7 @@ func nearest(o policy.Origin) refusalOption {
 	return func(r *refused) { r.Rule = o.String() }
 }
 
-// forRequest says which request it was. The path is without its query.
+// forRequest names the request. The path is without its query.
 func forRequest(method, path string) refusalOption {
 	return func(r *refused) {
 		r.action = event.NetRequest
@@ -105,7 +105,7 @@ func (r Refusal) Where() string {
 	return net.JoinHostPort(r.Name, strconv.Itoa(r.Port))
 }
 
-// Line says the refusal in one line, for the program that was refused.
+// Line is the refusal in one line, for the program that was refused.
 func (r Refusal) Line() string {
 	line := fmt.Sprintf("holdfast refused %s: %s", r.Where(), r.Reason)
 	if r.Rule != "" {
@@ -171,8 +171,8 @@ func writeAndClose(c net.Conn, words []byte) {
 	}
 }
 
-// turnAway ends an intercepted connection that is refused: with a line for who
-// speaks HTTP, with a reset for everybody else.
+// turnAway ends an intercepted connection that is refused: with a line for HTTP
+// clients, with a reset for all others.
 func (e *Engine) turnAway(c net.Conn, r Refusal) {
 	wait := peekTime
 	if r.Port == 80 {
@@ -191,7 +191,7 @@ func (e *Engine) turnAway(c net.Conn, r Refusal) {
 	writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line()))
 }
 
-// looksLikeHTTP says whether a connection begins with a method of HTTP/1.
+// looksLikeHTTP reports whether a connection begins with a method of HTTP/1.
 func looksLikeHTTP(s string) bool {
 	method, _, ok := strings.Cut(s, " ")
 	if !ok || method == "" {

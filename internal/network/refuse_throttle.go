@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// How much of what is refused is recorded. The record of a run is bounded, and
-// what it cannot hold any more does not happen: who is refused must not be able
-// to fill it, neither to end what is allowed nor to hide what comes after.
+// How much of what is refused is recorded. The record of a run is bounded, and what it
+// has no room for is refused: a refused program must not be able to fill it, neither to
+// end what is allowed nor to hide what comes after.
 const (
 	refusedSame   = 20     // records of the same within a minute
 	refusedMinute = 600    // records a minute, and at once
@@ -40,7 +40,7 @@ type throttle struct {
 	seen  map[string]*seenRefusal
 	left  [weights]bucket
 	most  [weights]int
-	lost  int // refusals that no event stands for
+	lost  int // refusals that no event represents
 	since time.Time
 }
 
@@ -65,7 +65,7 @@ func (o *throttle) begin() time.Time {
 	return now
 }
 
-// record says whether one more refusal is recorded, and how many of the same
+// record reports whether one more refusal is recorded, and how many of the same
 // were not since the last that was.
 func (o *throttle) record(class gravity, what ...string) (skipped int, ok bool) {
 	key := strings.Join(what, "\x00")
@@ -101,8 +101,8 @@ func (o *throttle) record(class gravity, what ...string) (skipped int, ok bool) 
 	return skipped, true
 }
 
-// unsaid returns how many refusals were lost for the record since it said so last,
-// once a minute at most, or at the end.
+// unsaid returns how many refusals were lost for the record since it last returned a
+// number, once a minute at most, or at the end.
 func (o *throttle) unsaid(end bool) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,13 +118,14 @@ func (o *throttle) unsaid(end bool) int {
 	return n
 }
 
-// repeated returns those of which more came than were recorded, and forgets that.
+// repeated returns the refusals that came more often than recorded, and resets their
+// counts.
 func (o *throttle) repeated() []seenRefusal {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []seenRefusal
 	for _, s := range o.seen {
-		if s.skipped > 0 && s.weight != alarm { // what an alarm is about is refused besides
+		if s.skipped > 0 && s.weight != alarm { // what an alarm is about is also refused
 			all = append(all, *s)
 			s.skipped = 0
 		}
@@ -149,7 +150,7 @@ func (e *Engine) recordLost(end bool) {
 	}
 }
 
-// again is the event that stands for those that were not recorded.
+// again is the event for the repetitions that were not recorded.
 func (s *seenRefusal) again() event.Event {
 	detail := map[string]string{}
 	for i, key := range []string{"reason", "method", "path"} {

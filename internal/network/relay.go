@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Sizes of the relay. A connection starts in small steps, so that many slow ones
-// hold little; what fills a step gets a large one as long as there are some; what
-// goes on for long is moved by the kernel.
+// Sizes of the relay. A connection starts with small buffers, so that many slow ones
+// hold little; one that fills its buffer gets a large one as long as there are some; a
+// long one is moved by the kernel.
 const (
 	smallStep   = 16 << 10
 	largeStep   = 128 << 10
@@ -57,8 +57,8 @@ func (s *steps) give(b *[]byte) {
 	s.smalls.Put(b)
 }
 
-// pipe says whether one more half may be spliced, and of how many it is the last
-// one; 0 is no. done gives it back.
+// pipe reports whether one more half may be spliced, and of how many it is the last
+// one; 0 means no. done gives it back.
 func (s *steps) pipe() int64 {
 	if s.noPipe {
 		return 0
@@ -72,15 +72,14 @@ func (s *steps) pipe() int64 {
 
 func (s *steps) done() { s.pipes.Add(-1) }
 
-// unreader is a connection of which bytes were already read. They come first
-// when it is read; whoever takes them by unread goes on with the connection that
-// it returns.
+// unreader is a connection of which bytes were already read. A read returns them first;
+// a caller that takes them with unread continues with the connection that it returns.
 type unreader interface {
 	unread() (head []byte, rest net.Conn)
 }
 
-// replay returns c with head before what it still has to say. Close, deadlines
-// and writing are c's.
+// replay returns c with head before what it still has to send. Close, deadlines and
+// writing are c's.
 func replay(c net.Conn, head []byte) net.Conn {
 	if len(head) == 0 {
 		return c
@@ -159,13 +158,13 @@ type side struct {
 	endSent atomic.Bool // the end of the other was passed on to it
 }
 
-// errCut is the end of a connection that did not say that it ends.
+// errCut is the error for a connection that ended without closing properly.
 var errCut = errors.New("the connection was reset")
 
-// relay passes bytes between a, the client, and b until both have said all, one
-// of them fails, or ctx ends; then both are closed. The end of one direction is
-// passed on by itself. Anything but that end aborts both, so that what was cut
-// off does not look complete. l looks at what a says first.
+// relay passes bytes between a, the client, and b until both have sent all, one of them
+// fails, or ctx ends; then both are closed. The end of one direction is passed on
+// separately. Anything but that end aborts both, so that truncated data does not look
+// complete. l inspects what a sends first.
 func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *inspector) error {
 	s := sessionOf(ctx)
 	if s != nil {
@@ -201,7 +200,7 @@ func (e *Engine) relay(ctx context.Context, a, b net.Conn, l *inspector) error {
 	return err
 }
 
-// half passes on what src says until its end, and then that end.
+// half passes on what src sends until its end, and then that end.
 func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst, src *side, head []byte, l *inspector) error {
 	n, err := 0, error(nil)
 	if len(head) > 0 {
@@ -210,23 +209,23 @@ func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst,
 	}
 	switch of := sessionOf(ctx); {
 	case err != nil:
-	case of != nil && len(of.approvals.rulings) > 0: // what the kernel moves by itself nobody can ask about
+	case of != nil && len(of.approvals.rulings) > 0: // what the kernel moves cannot be checked
 		err = e.steps.copy(count, approvalWriter{l.through(dst.Conn), of.approvals.over}, src.Conn)
 	default:
 		err = e.steps.pump(count, dst.Conn, src.Conn, l)
 	}
 	if err == nil && isGone(src.Conn) && !src.endSent.Load() {
-		err = errCut // the other half took the error that said so
+		err = errCut // the other half got the error for that
 	}
 	switch {
 	case err == nil:
 		s.halfClosed.Store(true)
 		dst.endSent.Store(true)
-		closeWrite(dst.Conn) // where that fails dst is gone, and its own half says how
+		closeWrite(dst.Conn) // if that fails dst is gone, and its own half reports how
 	case isGone(dst.Conn) && !isGone(src.Conn):
-		// What it said before it went may still be on its way: an answer, say, to a
-		// request that it did not want to read to the end. The other half passes
-		// that on and comes to its end by itself.
+		// What it sent before it went may still be on its way, for example an answer to
+		// a request that it did not want to read to the end. The other half passes that
+		// on and ends on its own.
 	default:
 		cutBoth(ctx, dst.Conn, src.Conn)
 	}

@@ -63,7 +63,7 @@ func newPipe(wide bool) *pipe {
 	if err := unix.Pipe2(p.ends[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return nil
 	}
-	unix.FcntlInt(uintptr(p.ends[0]), unix.F_SETPIPE_SZ, size) // what came of it is asked for below
+	unix.FcntlInt(uintptr(p.ends[0]), unix.F_SETPIPE_SZ, size) // the result is read below
 	if size, err := unix.FcntlInt(uintptr(p.ends[0]), unix.F_GETPIPE_SZ, 0); err != nil || size < leastPipe {
 		closeBoth(p.ends)
 		scarce.Store(now.Add(spliceWait).UnixNano())
@@ -104,9 +104,9 @@ func move(from, to, most int) (int, error) {
 // errNoPipe is why bytes are copied though there are many.
 var errNoPipe = errors.New("there is no pipe")
 
-// splice lets the kernel move bytes as long as they come; it returns when none
-// came for spliceWait. nth says how many do so at once. io.EOF is the end. No byte is in the pipe while it waits
-// for more, so that whatever was read was also written.
+// splice lets the kernel move bytes as long as they come; it returns when none came for
+// spliceWait. nth is how many halves do so at once. io.EOF is the end. No byte is in
+// the pipe while it waits for more, so that whatever was read was also written.
 func splice(count *atomic.Int64, dst, src *net.TCPConn, nth int64) error {
 	from, err := src.SyscallConn()
 	if err != nil {

@@ -48,7 +48,7 @@ func newReader(c *net.TCPConn) (*reader, error) {
 	return r, nil
 }
 
-// step waits for bytes and writes them to dst. full says that more may be there.
+// step waits for bytes and writes them to dst. full means that more may be there.
 func (r *reader) step(s *steps, large bool, dst io.Writer) (n int, full bool, err error) {
 	r.steps, r.large, r.buf = s, large, nil
 	if err := r.raw.Read(r.read); err != nil {
@@ -72,7 +72,7 @@ func (r *reader) step(s *steps, large bool, dst io.Writer) (n int, full bool, er
 // (net/tcp_states.h).
 const tcpClose = 7
 
-// isGone says whether the kernel has given up a connection that is still open here.
+// isGone reports whether the kernel has given up a connection that is still open here.
 func isGone(c net.Conn) bool {
 	gone := false
 	control(c, func(fd int) {
@@ -82,8 +82,8 @@ func isGone(c net.Conn) bool {
 	return gone
 }
 
-// unsent is how many bytes written to c its peer has not confirmed; 0 where that
-// cannot be told or will not change.
+// unsent is how many bytes written to c its peer has not confirmed; 0 if that is
+// unknown or will not change.
 func unsent(c net.Conn) int {
 	n := 0
 	control(c, func(fd int) {
@@ -104,6 +104,6 @@ func control(c net.Conn, f func(fd int)) {
 		return
 	}
 	if raw, err := t.SyscallConn(); err == nil {
-		raw.Control(func(fd uintptr) { f(int(fd)) }) // fails on one that is closed, of which there is nothing to know
+		raw.Control(func(fd uintptr) { f(int(fd)) }) // fails on a closed one, about which nothing can be learned
 	}
 }

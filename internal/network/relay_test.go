@@ -234,7 +234,7 @@ func TestAnAnswerArrivesThoughTheServerDoesNotReadOn(t *testing.T) {
 		go func() { _, err := client.Write(make([]byte, upload)); wrote <- err }()
 		got, err := io.ReadAll(client)
 		if werr := <-wrote; err == nil {
-			err = werr // the kernel tells of a reset once, whoever asks first
+			err = werr // the kernel reports a reset once, to the first caller
 		}
 		if upload > 1 && len(got) < answer {
 			t.Logf("%d bytes came before %v", len(got), err) // a reset may overtake them on any path

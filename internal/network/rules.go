@@ -16,14 +16,14 @@ import (
 // makes new ones.
 type Rules struct {
 	exact map[string][]*rule // by name or address in normal form
-	below map[string][]*rule // by what stands behind "*."
+	below map[string][]*rule // by what follows "*."
 	names []string           // keys of exact that are names, sorted
 }
 
 // rule is a policy.HostRule that was checked.
 type rule struct {
 	policy.HostRule
-	wildcard string // what stands behind "*."; "" for one name
+	wildcard string // what follows "*."; "" for one name
 }
 
 // NewRules compiles rules. It takes them only as the policy promises them (normal
@@ -155,9 +155,9 @@ func (r *Rules) matching(name string) iter.Seq[*rule] {
 	}
 }
 
-// At returns what is permitted towards a host, in normal form, at a port. What
-// any rule permits is permitted. Only where rules for a name and for a wildcard
-// above it disagree on the kind, the nearer ones stand alone.
+// At returns what is permitted towards a host, in normal form, at a port. What any rule
+// permits is permitted. If an exact rule and a wildcard disagree on the kind, only the
+// more specific ones apply.
 func (r *Rules) At(name string, port int) (Permit, bool) {
 	var p Permit
 	for c := range r.matching(name) {
@@ -261,7 +261,7 @@ func (p Permit) WhyNot(method, path string) (string, policy.Origin) {
 }
 
 // nearest says why no rule permits a destination, and which one came closest, as
-// file:line; "" for none. Port 0 means the name by itself.
+// file:line; "" for none. Port 0 means the name alone.
 func (r *Rules) nearest(name string, port int) (reason, rule string) {
 	ports := map[int]bool{}
 	for c := range r.matching(name) {

@@ -70,10 +70,10 @@ func pathAllowed(patterns []string, path string) error {
 
 var escapedSlash = strings.NewReplacer("%2f", "/", "%2F", "/")
 
-// checkPath refuses a path that somebody on the way could read as another one:
-// RFC 3986 leaves to each server what it does about dot segments, escaped
-// separators, empty segments and parameters. What hides below further layers of
-// escapes is refused as well, for servers that unescape twice.
+// checkPath refuses a path that some server or proxy on the way could read as another
+// one: RFC 3986 lets each server decide how it treats dot segments, escaped separators,
+// empty segments and parameters. Paths with such parts below further layers of escapes
+// are refused as well, because of servers that unescape twice.
 func checkPath(path string) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("the path does not begin with /")
@@ -108,7 +108,7 @@ func checkPath(path string) error {
 	return fmt.Errorf("the path is escaped %d times over", pathLayers)
 }
 
-// checkLayer looks at a path as it stands, without unescaping it.
+// checkLayer checks a path as it is, without unescaping it.
 func checkLayer(path string) error {
 	for i := range len(path) {
 		if c := path[i]; c < 0x20 || c == 0x7f || c == '\\' || c == ';' {
@@ -158,8 +158,8 @@ func compatible(r rune) string {
 	return string(r)
 }
 
-// cutShort is what is left of a character of which one byte is kept, as programs do
-// that take text for Latin 1.
+// cutShort is the lowest byte of a character, which is what programs keep that take
+// text for Latin 1.
 func cutShort(r rune) string { return string(r & 0xff) }
 
 // dotsAmong reports whether a path has a segment of dots when its characters are
@@ -201,5 +201,5 @@ func matchPattern(pattern, at string) bool {
 	return ok
 }
 
-// starOnly escapes what path.Match takes for special besides the star.
+// starOnly escapes the special characters of path.Match other than the star.
 var starOnly = strings.NewReplacer(`\`, `\\`, "?", `\?`, "[", `\[`)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,9 +19,10 @@ type session struct {
 	halfClosed atomic.Bool  // one direction has ended
 	counted    bool         // the client's connection counts its bytes itself
 	cancel     context.CancelCauseFunc
-	unwatch    func() bool  // the end of the context no longer resets the connection
-	conn       net.Conn     // as it was accepted
-	held       atomic.Int32 // how much of it waits for a human
+	unwatch    func() bool    // the end of the context no longer resets the connection
+	conn       net.Conn       // as it was accepted
+	dialled    netip.AddrPort // by the client; the zero value where conn says it itself
+	held       atomic.Int32   // how much of it waits for a human
 
 	whose   sync.Once     // guards process
 	process event.Process // see Engine.client

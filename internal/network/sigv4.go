@@ -52,11 +52,10 @@ func (c v4Authorization) scope() string {
 	return strings.Join([]string{c.day, c.region, c.service, v4Terminator}, "/")
 }
 
-// resignV4 signs a request afresh that was signed with a placeholder. It has to
-// be the last change of the request before it is sent. The region, the service
-// and which headers are signed stay as the client said; headers that are no
-// longer there are left out. A body without a hash is read up to bodyLimit
-// bytes.
+// resignV4 re-signs a request that was signed with a placeholder. It must be the last
+// change of the request before it is sent. The region, the service and which headers
+// are signed stay as the client set them; headers that are no longer there are left
+// out. A body without a hash is read up to bodyLimit bytes.
 func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int64) error {
 	auth, err := v4Parse(r)
 	if err != nil {
@@ -94,8 +93,8 @@ func resignV4(r *http.Request, placeholderKeyID string, s Secret, bodyLimit int6
 	return nil
 }
 
-// v4Parse reads who signed a request and for what. Nothing is guessed: what is
-// unusual is refused.
+// v4Parse reads the key, scope and signed headers of a request. Nothing is guessed:
+// what is unusual is refused.
 func v4Parse(r *http.Request) (v4Authorization, error) {
 	for part := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		name, _, _ := strings.Cut(part, "=")
@@ -171,7 +170,7 @@ func v4Date(r *http.Request, c v4Authorization) (string, error) {
 // v4NeedsBody reports whether signing the request afresh holds its body in memory.
 func v4NeedsBody(r *http.Request) bool { return r.Header.Get(v4HashHeader) == "" }
 
-// v4PayloadHash is what stands for the body in the signature.
+// v4PayloadHash represents the body in the signature.
 func v4PayloadHash(r *http.Request, limit int64) (string, error) {
 	values := r.Header.Values(v4HashHeader)
 	if len(values) > 1 {

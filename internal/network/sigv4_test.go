@@ -23,7 +23,7 @@ const (
 )
 
 // v4Request reads a request as it comes from a client that signed it with the
-// placeholder; {AUTH:names} stands for its Authorization header.
+// placeholder; {AUTH:names} is replaced by its Authorization header.
 func v4Request(t *testing.T, head, body, scope string) *http.Request {
 	t.Helper()
 	head = regexp.MustCompile(`\{AUTH:([^}]*)\}`).ReplaceAllString(head,
@@ -142,7 +142,7 @@ func TestResignRefuses(t *testing.T) {
 	}
 }
 
-// v4Checker is a server that checks signatures by itself, from what arrived.
+// v4Checker is a server that verifies signatures independently, from what arrived.
 func v4Checker(t *testing.T, secret, token string) http.Handler {
 	mac := func(key, text string) string {
 		h := hmac.New(sha256.New, []byte(key))

@@ -42,10 +42,10 @@ func (e *socksError) words() []byte {
 
 func (e *socksError) Error() string { return e.reason }
 
-// serveSocks serves SOCKS5: CONNECT without authentication, for there is nobody
-// else in the network that this door is in.
-func (e *Engine) serveSocks(ctx context.Context, c net.Conn, peer netip.AddrPort) {
-	d := Destination{Name: "proxy", Door: Socks, Peer: peer}
+// serveSocks serves SOCKS5: CONNECT without authentication, because the network of this
+// door has no other user.
+func (e *Engine) serveSocks(ctx context.Context, c net.Conn) {
+	d := Destination{Name: "proxy", Door: Socks}
 	host, port, err := readSocks(c)
 	if err != nil {
 		var bad *socksError

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Bundle is where the roots that are trusted inside stand, when TLS is
-// terminated: those of the host, and the session's own.
+// Bundle is the path of the roots that are trusted inside when TLS is terminated: those
+// of the host, and the session's own.
 const Bundle = "/etc/holdfast/ca-bundle.pem"
 
 // hostBundles is where distributions keep their roots: Debian, Fedora and its
@@ -41,9 +41,9 @@ var javaStores = []string{
 	"/opt/java/*/lib/security/cacerts",
 }
 
-// trustVariables are what programs read the path of a bundle from, each measured
-// or taken from the program's documentation. Wget knows none of them: for it the
-// bundle lies over the distribution's.
+// trustVariables are what programs read the path of a bundle from, each measured or
+// taken from the program's documentation. Wget knows none of them: for it the bundle is
+// mounted over the distribution's.
 var trustVariables = []string{
 	"AWS_CA_BUNDLE",
 	"CARGO_HTTP_CAINFO",
@@ -74,9 +74,9 @@ func HostRoots() (*Roots, error) {
 	return &Roots{pool}, nil
 }
 
-// Trust returns what makes programs inside trust the authority besides the
-// host's own roots: files to lay over the host's, and variables. Call it only
-// where TLS is terminated.
+// Trust returns what makes programs inside trust the authority in addition to the
+// host's own roots: files to lay over the host's, and variables. Call it only if TLS is
+// terminated.
 func Trust(a *Authority) ([]boundary.File, []policy.Env, error) {
 	return trustAt("/", a)
 }
@@ -133,7 +133,7 @@ func resolveAll(root string, patterns []string) []string {
 		for _, path := range matches {
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil {
-				continue // a link that leads nowhere is read by nobody
+				continue // a dangling link is never read
 			}
 			if info, err := os.Stat(real); err != nil || info.Mode().Type() != 0 {
 				continue

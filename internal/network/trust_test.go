@@ -67,7 +67,7 @@ func TestAuthority(t *testing.T) {
 }
 
 func TestTrust(t *testing.T) {
-	host, err := NewAuthority() // stands for a root of the host
+	host, err := NewAuthority() // plays a root of the host
 	if err != nil {
 		t.Fatal(err)
 	}

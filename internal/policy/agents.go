@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Agent is what a preset adds to a plan besides paths, destinations and
-// credentials: what stands in the private home when the agent starts.
+// Agent is what a preset adds to a plan besides paths, destinations and credentials:
+// the content of the private home when the agent starts.
 type Agent struct {
 	Preset  string // name
 	Title   string
@@ -20,23 +20,23 @@ type Agent struct {
 
 	Copies  []AgentCopy
 	Files   []AgentFile
-	Trust   []string // variables that name the bundle of certificates, besides those that are always set
+	Trust   []string // variables that name the bundle of certificates, in addition to those that are always set
 	Keeps   []string // directories of the host that stay writable
 	Missing []string // what the user has to do first, each a sentence; empty when all is there
 }
 
-// AgentCopy is a file or a directory of the user's of which the agent has a
-// copy. What it changes there waits for the user.
+// AgentCopy is a file or a directory of the user's that is copied for the agent. What
+// the agent changes in the copy waits for the user.
 type AgentCopy struct {
 	Path   string // inside; with ~ in a preset, absolute in a plan
-	Source string // on the host, resolved; "" where nothing is yet
+	Source string // on the host, resolved; "" if nothing is there yet
 	Place  string // on the host, where a change would go
 	Origin Origin
-	Except []string // of a directory: names at its top that are neither copied nor looked at
+	Except []string // of a directory: names at its top that are neither copied nor checked
 
-	// Of a JSON file: keys that are left out, of which only the named members are
-	// copied, of which alone a change is worth looking at, where there are any, and
-	// of which none is. "*" is any key.
+	// For a JSON file. Drop: keys that are left out. Only: keys of which just the named
+	// members are copied. Notable: the keys whose changes alone are worth looking at,
+	// if any. Quiet: keys whose changes are not. "*" is any key.
 	Drop, Only, Notable, Quiet [][]string
 
 	Set []AgentValue // values that the copy has, whatever the file says
@@ -48,18 +48,18 @@ type AgentValue struct {
 	Value any // text may have ${NAME} for a variable inside, ${NAME:-20} for its last 20 signs
 }
 
-// AgentFile is a file of the run's own. ${NAME} in its content stands for a
-// variable inside; where one of them is not set, there is no such file.
+// AgentFile is a file of the run's own. ${NAME} in its content is replaced by a
+// variable inside; if one of them is not set, there is no such file.
 type AgentFile struct {
 	Path     string // inside; with ~ in a preset, absolute in a plan
 	Content  string
 	Merge    bool   // content is JSON, and is laid over the host's file of that path
-	Source   string // that file of the host, resolved; "" where there is none
+	Source   string // that file of the host, resolved; "" if there is none
 	Writable bool   // by the agent, in the private home; nothing of it is kept
 	Origin   Origin
 }
 
-// agent puts what a preset says of the agent's state into the plan.
+// agent adds a preset's state of the agent to the plan.
 func (p *Plan) agent(e Effective, v *view) error {
 	a := e.agent
 	if a == nil {
@@ -165,8 +165,8 @@ func (a *agentPlan) parent(dir string, v *view) (string, error) {
 	}
 }
 
-// safe says why a resolved path of the agent's state may not come into view. What
-// the account executes or obeys is refused, but for the agent's own directory.
+// safe says why a resolved path of the agent's state may not come into view. What the
+// account executes or obeys is refused, except for the agent's own directory.
 func (a *agentPlan) safe(real string, v *view, write bool) error {
 	h := a.host
 	at := located{path: real, dir: true}
@@ -201,7 +201,7 @@ func (a *agentPlan) safe(real string, v *view, write bool) error {
 // preset may keep something below its own.
 var agentHomes = []string{".claude", ".codex", ".gemini", ".config/opencode"}
 
-// mine says whether a directory of the home is one of an agent's that the preset
+// mine reports whether a directory of the home is one of an agent's that the preset
 // keeps something below.
 func (a *agentPlan) mine(dir string) bool {
 	if !slices.ContainsFunc(agentHomes, func(name string) bool { return filepath.Join(a.host.Home, name) == dir }) {
@@ -272,7 +272,7 @@ func (a *agentPlan) base(f *AgentFile, v *view) *Error {
 	return nil
 }
 
-// copyOf notes a file or directory of which the agent gets a copy.
+// copyOf notes a file or directory to copy for the agent.
 func (a *agentPlan) copyOf(c AgentCopy, v *view, out *Agent) {
 	c.Place, c.Path = a.outside(c.Path), a.inside(c.Path)
 	c.Only = slices.Clone(c.Only)

@@ -110,7 +110,7 @@ func (a *agentPlan) brokered() error {
 	return nil
 }
 
-// provider is what a variable of the caller's says of one host of the provider.
+// provider is the value of a caller's variable for one host of the provider.
 type provider struct {
 	host  HostPort // that takes its place
 	local bool     // a service on the loopback of this machine
@@ -167,9 +167,9 @@ func endpointPlace(text string) (provider, error) {
 	return p, err
 }
 
-// broker adds a credential and the rules for its hosts. What goes to a service on
-// the loopback of this machine gets a stand-in: that connection is not looked
-// into, and the service is the user's own.
+// broker adds a credential and the rules for its hosts. A service on the loopback of
+// this machine gets a placeholder key: that connection is not inspected, and the
+// service is the user's own.
 func (a *agentPlan) broker(c Credential, places map[string]provider) {
 	var hosts []HostPort
 	for _, h := range c.Hosts {
@@ -194,7 +194,7 @@ func (a *agentPlan) broker(c Credential, places map[string]provider) {
 	a.entries = append(a.entries, Entry{Key: "credentials", Value: c.Name, Credential: &c, Origin: c.Origin, Base: "/"})
 }
 
-// dummyKey is a value that a program takes for a key and nobody else does.
+// dummyKey is a value that only its program takes for a key.
 func dummyKey(shape string) string { return shape + strings.Repeat("holdfast", 4) }
 
 func (a *agentPlan) allow(h HostPort, at Origin) {

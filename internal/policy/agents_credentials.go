@@ -153,7 +153,7 @@ func (a *agentPlan) ready(c *offered) string {
 	return ""
 }
 
-// errNoSecret says that a file has no secret at the named place. It holds nothing
+// errNoSecret means that a file has no secret at the named place. It contains nothing
 // of the file.
 var errNoSecret = errors.New("the file has no such value")
 

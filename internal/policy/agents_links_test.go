@@ -11,8 +11,8 @@ import (
 // pathlessOfPreset are the keys of a preset that name no path of the host.
 var pathlessOfPreset = []string{"version", "extends", "title", "install", "sandbox", "variables", "trust", "endpoints", "network", "environment"}
 
-// byPresetKey has, for every key of a preset that names a path, the text of a
-// preset with it. HERE stands for a tree with the links dir and file.
+// byPresetKey has, for every key of a preset that names a path, the text of a preset
+// with it. HERE is replaced by a tree with the links dir and file.
 var byPresetKey = map[string][]string{
 	"moved":       {"moved: {~/.agent: $AGENT_HOME}\nkeep: [~/.agent/dir/history]", "moved: {~/.agent: $AGENT_HOME}\nread: [~/.agent/file]", "moved: {~/.agent: $AGENT_HOME}\ncopy: [~/.agent/file]"},
 	"keep":        {"keep: [HERE/dir/history]", "keep: [HERE/dir]", "keep: [{path: ~/.agent/history, from: HERE/dir/history}]"},

@@ -104,7 +104,7 @@ func (d *presetDecoder) each(what string, n *yaml.Node, one func(*yaml.Node)) {
 	}
 }
 
-// lineText checks a text that is shown or executed as it stands.
+// lineText checks a text that is shown or executed unchanged.
 func lineText(text string) error {
 	if len(text) > 500 || strings.ContainsAny(text, "\n\r\t") {
 		return errors.New("one line of at most 500 bytes is wanted")
@@ -132,8 +132,8 @@ func presetVariable(name string) error {
 	return nil
 }
 
-// Words of a path that stand for the working directory of a run. Several
-// directories can have one slug: by itself it is for programs that use it so.
+// Words of a path that represent the working directory of a run. Several directories
+// can have one slug: alone it is for programs that use it that way.
 const (
 	slugWord  = "{slug}"      // each sign but letters and digits is a -
 	hashWord  = "{sha256}"    // its SHA-256, hex

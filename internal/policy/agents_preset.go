@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Preset is what is known of one agent program: where it keeps its state, what
-// of that the host later executes or trusts, whom it speaks to, and which
+// Preset is what is known of one agent program: where it keeps its state, which parts
+// of that the host later executes or trusts, which hosts it talks to, and which
 // credential it uses. It is data that a user can write.
 type Preset struct {
 	Name    string // of the file, without .yaml; the base name of the command that it is for
 	Title   string // how people call the program
-	Install string // a command that installs it; "" when nobody said
+	Install string // a command that installs it; "" if unknown
 	Origin  Origin // "preset NAME" of a built-in one, else the file
 	SHA256  string // of its bytes, hex
 	Sandbox string // what became of the program's own sandbox, for people; "" for nothing to say
@@ -55,8 +55,7 @@ type variableName struct {
 	origin Origin
 }
 
-// movedHost is a variable of the caller that puts another host in the place of
-// the provider's.
+// movedHost is a variable of the caller that replaces the provider's host by another.
 type movedHost struct {
 	variable string
 	host     string // that it replaces in the hosts of credentials

@@ -22,8 +22,8 @@ func (w *world) preset(name, dir string) Agent {
 	return *p.Agent
 }
 
-// TestPresetTrees: directories whose names differ only in signs that a slug has
-// not share no history, but for programs that name the directory of it themselves.
+// TestPresetTrees: directories whose names differ only in characters that a slug lacks
+// do not share history, except for programs that name its directory themselves.
 func TestPresetTrees(t *testing.T) {
 	names, err := PresetNames(newWorld(t).host)
 	if err != nil || len(names) != 9 {
@@ -54,8 +54,8 @@ func TestPresetTrees(t *testing.T) {
 	}
 }
 
-// TestPresetExtends: what a user's file says of a path takes the place of what the
-// built-in preset says of it; the rest stays.
+// TestPresetExtends: an entry in a user's file replaces the built-in preset's entry for
+// the same path; the rest stays.
 func TestPresetExtends(t *testing.T) {
 	w := newWorld(t)
 	built := w.preset("claude", "home/u/ws")
@@ -89,8 +89,8 @@ files:
 	}
 }
 
-// TestPresetVariables: what the agent knows of the caller's variables comes in, but
-// for what is empty, is no line, or has the shape of a secret.
+// TestPresetVariables: the caller's variables that the agent knows come in, except for
+// those that are empty, are not one line, or have the shape of a secret.
 func TestPresetVariables(t *testing.T) {
 	w := newWorld(t)
 	w.host.Env = []string{"ANTHROPIC_MODEL=opus", "ANTHROPIC_BETAS=ghp_0123456789abcdef0123", "ANTHROPIC_SMALL_FAST_MODEL=", "CLAUDE_CODE_EFFORT_LEVEL=a\nb", "OTHER=x"}
@@ -137,7 +137,7 @@ func TestPresetsThatAreWrong(t *testing.T) {
 }
 
 // TestHistoryThatIsNoDirectory: what an agent keeps between runs is made writable, so
-// what stands there must be a directory: a link would make another place writable.
+// it must be a directory: a link would make another place writable.
 func TestHistoryThatIsNoDirectory(t *testing.T) {
 	const no = "is a link or no directory"
 	keeping(t, "nothing is there yet", "", func(*world, string) {})
@@ -170,7 +170,7 @@ func keeping(t *testing.T, name, want string, lay func(w *world, path string)) {
 	})
 }
 
-// give makes a path somebody else's.
+// give makes another user the owner of a path.
 func (w *world) give(path string) {
 	w.t.Helper()
 	if err := os.Lchown(path, 54321, 54321); err != nil {

@@ -51,11 +51,11 @@ const sinksDoc = "Places that alerts are sent to. Each is a mapping with one of 
 // Alerts says where alerts go besides the record.
 type Alerts struct {
 	Sinks []AlertSink
-	Rules []RuleSource // besides the built-in ones
+	Rules []RuleSource // in addition to the built-in ones
 }
 
-// AlertSink is one place that alerts are sent to, or by which a human is told that he
-// is asked. Its files are outside of all that is in view, and nothing of it enters the
+// AlertSink is one place that alerts are sent to, or that notifies a human of a
+// question. Its files are outside of all that is in view, and nothing of it enters the
 // boundary.
 type AlertSink struct {
 	Kind      string        // terminal, file, webhook, syslog or otlp; of approvals.notify tmux, desktop or webhook
@@ -79,7 +79,7 @@ type RuleSource struct {
 // severities of an alert, the least first.
 var severities = []string{"info", "low", "medium", "high", "critical"}
 
-// sinkKind is a kind of sink and the keys that it takes besides severity.
+// sinkKind is a kind of sink and the keys that it takes in addition to severity.
 type sinkKind struct {
 	name  string
 	takes []string
@@ -94,7 +94,7 @@ var sinkKinds = []sinkKind{
 }
 
 const (
-	sinkTimeout = 10 * time.Second // of one attempt, where nothing is said
+	sinkTimeout = 10 * time.Second // of one attempt, the default
 	minTimeout  = 100 * time.Millisecond
 	maxTimeout  = time.Minute
 )
@@ -131,7 +131,7 @@ type writtenSink struct {
 	AlertSink
 	terminal bool
 	kinds    []string // in the order in which they were written
-	given    []string // keys besides the kind and severity
+	given    []string // keys other than the kind and severity
 }
 
 func (w *writtenSink) fields(d *decoder) []field {
@@ -168,8 +168,8 @@ func (s *AlertSink) requestFields(d *decoder, what string) []field {
 	}
 }
 
-// whole fills in what follows from the rest, and says what contradicts it.
-// given are the keys besides the kind and severity.
+// whole fills in what follows from the rest, and returns contradictions as an error.
+// given are the keys other than the kind and severity.
 func (s *AlertSink) whole(given []string) error {
 	takes := sinkKinds[slices.IndexFunc(sinkKinds, func(k sinkKind) bool { return k.name == s.Kind })].takes
 	for _, name := range given {
@@ -198,11 +198,11 @@ func (s *AlertSink) whole(given []string) error {
 	return nil
 }
 
-// String is a sink in one line. What follows the host of a URL is left out, for
-// it is what keeps others from using a webhook.
+// String is a sink in one line. What follows the host of a URL is left out, because it
+// is what keeps others from using a webhook.
 func (s AlertSink) String() string { return s.text(shownURL(s.Address)) }
 
-// full is all that a sink says, for whoever is asked to trust it.
+// full is the complete text of a sink, for a user who is asked to trust it.
 func (s AlertSink) full() string { return s.text(s.Address) }
 
 func (s AlertSink) text(address string) string {

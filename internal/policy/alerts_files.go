@@ -80,8 +80,8 @@ func (s AlertSink) samePlace(other AlertSink) bool {
 // maxRuleFiles bounds how many files of rules a directory may hold.
 const maxRuleFiles = 1000
 
-// rules adds one source of rules of detection. The files of a directory are
-// looked at too, for each could be a link.
+// rules adds one source of rules of detection. The files of a directory are checked
+// too, because each could be a link.
 func (p *Plan) rules(x explainer, one Entry) *Error {
 	text, optional := strings.CutSuffix(one.Value, "?")
 	at, fault := x.unchangeable(one, filepath.Clean(expand(text, one.Base, x.host.Home)))
@@ -108,8 +108,8 @@ func (p *Plan) rules(x explainer, one Entry) *Error {
 	return nil
 }
 
-// unchangeable resolves the path of rules, and refuses one that somebody but the
-// user or root can change.
+// unchangeable resolves the path of rules, and refuses one that anyone but the user or
+// root can change.
 func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 	links, real := steps(path)
 	at, err := locate(real)

@@ -44,9 +44,9 @@ const notifyDoc = "Where you are told besides `holdfast approve` that you are as
 	"| `insecure` | `true`: `http` to a host that is not loopback |\n\n" +
 	"Files are outside of all that is in view. A later source's webhook takes the place of an earlier one of the same address."
 
-// Approvals says how long a human has and how he is told.
+// Approvals says how long a human has to answer and how to notify them.
 type Approvals struct {
-	Timeout time.Duration // what is not answered by then is denied; 0: nobody is asked, deny at once
+	Timeout time.Duration // what is not answered by then is denied; 0: no question is asked, deny at once
 	Notify  []AlertSink
 	Origin  Origin // of Timeout
 }
@@ -95,8 +95,8 @@ func (d *decoder) notifier(key string, n *yaml.Node) bool {
 	return true
 }
 
-// asNotifier says what is missing of an element of approvals.notify, or contradicts
-// itself.
+// asNotifier returns what is missing in an element of approvals.notify, or
+// contradictory.
 func (s AlertSink) asNotifier() error {
 	switch {
 	case s.Kind != "webhook":
@@ -116,7 +116,7 @@ func notifierShape() map[string]any {
 	return map[string]any{"oneOf": []any{map[string]any{"enum": plainNotifiers}, closed([]string{"webhook", "secret"}, properties)}}
 }
 
-// approvals says how long a human has, and resolves where he is told.
+// approvals sets how long a human has to answer, and resolves where to notify them.
 func (p *Plan) approvals(e Effective, h Host) error {
 	if all := e.of("approvals.timeout"); len(all) > 0 {
 		one := all[len(all)-1]

@@ -168,8 +168,8 @@ func TestPathsThatMeet(t *testing.T) {
 	})
 }
 
-// TestEnvFlag: who names a variable on the command line wants it; a policy names what
-// may be there.
+// TestEnvFlag: a user who names a variable on the command line wants it; a policy names
+// what may be there.
 func TestEnvFlag(t *testing.T) {
 	w := newWorld(t)
 	w.host.Env = []string{"PLAIN=v"}

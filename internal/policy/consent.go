@@ -78,7 +78,7 @@ func (d *decoder) consentRule(key string, n *yaml.Node) bool {
 	return true
 }
 
-// wholeRule says what contradicts itself in a rule.
+// wholeRule returns contradictions in a rule as an error.
 func wholeRule(r rules.Rule, key string) error {
 	switch {
 	case r.Set == "" && r.When == "":
@@ -99,8 +99,8 @@ func consentText(text string) (r rules.Rule, err error) {
 	return r, r.Compile()
 }
 
-// plainReason is a text that is shown to a human who decides, and so must look
-// like what it is.
+// plainReason is a text that is shown to a human who decides, and so must not look like
+// anything else.
 func plainReason(reason string) (string, error) {
 	if _, err := toolText(reason); err != nil {
 		return "", err
@@ -185,7 +185,7 @@ func (p Plan) Consent() (*Consent, error) {
 // outside reports whether a path is not in the workspace.
 func (p Plan) outside(path string) bool { return p.Workspace == "" || !within(path, p.Workspace) }
 
-// fixed says whether nothing inside can put a file at a path.
+// fixed reports whether nothing inside can put a file at a path.
 func (x explainer) fixed(path string) bool {
 	r := x.rule(path)
 	return r.Access == Read || r.Path == "" && rules.SystemFile(path)
@@ -221,14 +221,14 @@ func (p Plan) findProgram(name string) (path, sum string) {
 	return path, hex.EncodeToString(h.Sum(nil))
 }
 
-// Wants says whether any rule, or the list of programs, can be about a kind of
+// Wants reports whether any rule, or the list of programs, can be about a kind of
 // attempts. Where none can, callers need not ask.
 func (c *Consent) Wants(k event.Kind) bool {
 	return c.Matcher.Wants(k) || k == event.KindExec && c.programs.Else != ""
 }
 
-// Judge says what the rules say of an attempt. What the list of programs refuses
-// nobody is asked about.
+// Judge applies the rules to an attempt. What the list of programs refuses is not asked
+// about.
 func (c *Consent) Judge(a event.Attempt) Judgement {
 	j := Judgement{Judgement: c.Matcher.Judge(a), Unlisted: c.unlisted(a)}
 	if j.Unlisted == "" || c.programs.Else != programsRefuse || j.Verdict == event.Denied {

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// consent says of an answer what the rules of consent add to it.
+// consent adds to an answer what the rules of consent say about it.
 func (x explainer) consent(a *Answer) error {
 	if a.Execute != nil && a.Execute.Allowed && a.Execute.Why != aDirectory {
 		x.explainPrograms(a)

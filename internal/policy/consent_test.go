@@ -70,8 +70,8 @@ func TestConsentFlags(t *testing.T) {
 	}
 }
 
-// TestConsentOfAProject: a project's file adds rules and lowers the time; it takes
-// nothing away, and tells nobody.
+// TestConsentOfAProject: a project's file adds rules and lowers the time; it removes
+// nothing, and adds no notifications.
 func TestConsentOfAProject(t *testing.T) {
 	for _, row := range []struct {
 		name, user, project string

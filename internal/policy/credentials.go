@@ -56,9 +56,9 @@ type Credential struct {
 	Source CredentialSource // where the secret comes from
 	Hosts  []HostPort       // where it may go; each is also in a rule of Plan.Allow with this credential
 	Paths  []string         // of requests that may carry it, as HostRule.Paths; empty means all
-	Header string           // name of the only header it may stand in, canonical, such as "Authorization"
+	Header string           // name of the only header that may contain it, canonical, such as "Authorization"
 	Format string           // value of that header with {} for the secret, such as "Bearer {}"; with Always it is what is set
-	Always bool             // the header is set on every request to Hosts, whether or not a placeholder stands there
+	Always bool             // the header is set on every request to Hosts, with or without a placeholder
 	Sign   string           // "" or "aws-sigv4": requests are signed afresh instead of a secret being put in
 	Env    []string         // variables inside that hold the placeholder; with Sign aws-sigv4 the three of AWS are set
 	Shape  string           // how the placeholder begins, such as "ghp_", so that tools take it
@@ -139,7 +139,7 @@ func (d *decoder) credentialFields(what string, c *Credential, header *string) [
 	}
 }
 
-// whole fills in what follows from the rest, and says what contradicts it.
+// whole fills in what follows from the rest, and returns contradictions as an error.
 func (c *Credential) whole(header bool, always *bool) error {
 	switch {
 	case c.Name == "":

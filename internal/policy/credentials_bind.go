@@ -203,7 +203,7 @@ func (p *Plan) granted(h Host) (errs Errors) {
 			}
 			c, err := h.Grants(name)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // unknownCredentials says so
+				continue // unknownCredentials reports it
 			}
 			if err != nil {
 				errs = append(errs, &Error{Origin: r.Origin, Msg: r.Host + ": the grant " + name + ": " + err.Error(), hint: hintOf(err), cause: err})
@@ -251,8 +251,8 @@ func (p *Plan) take(c Credential) *Error {
 	return nil
 }
 
-// addNarrowed adds a credential whose destinations a later source took away, for
-// those of its hosts that may be reached all the same.
+// addNarrowed adds a credential whose destinations a later source removed, for those of
+// its hosts that may still be reached.
 func (p *Plan) addNarrowed(c Credential) {
 	var hosts []HostPort
 	for _, h := range c.Hosts {

@@ -106,8 +106,8 @@ func (x explainer) program(c *Credential, base string) *Error {
 	return nil
 }
 
-// credentialVariables refuses a variable that a placeholder is to be in, or
-// that a secret is in, where something else hands it in.
+// credentialVariables refuses a variable for a placeholder, or with a secret, if
+// something else hands it in.
 func (p *Plan) credentialVariables(e Effective, out map[string]Env) error {
 	var errs Errors
 	for _, c := range p.Credentials {

@@ -11,7 +11,7 @@ type Binding struct {
 	Placeholder string
 	Header      string   // canonical name
 	Format      string   // with {} for the secret
-	Always      bool     // set it also where no placeholder stands
+	Always      bool     // set it even without a placeholder
 	Sign        string   // "" or "aws-sigv4"
 	Paths       []string // as HostRule.Paths
 }

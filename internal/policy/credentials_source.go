@@ -138,7 +138,7 @@ func (d *decoder) permissions(what string, n *yaml.Node) (out []string) {
 	return out
 }
 
-// full is all that a source says, for whoever is asked to trust it.
+// full is the complete text of a source, for a user who is asked to trust it.
 func (s CredentialSource) full() string {
 	text := ": " + strings.Join(append([]string{s.Value}, s.Argv...), " ")
 	for _, name := range slices.Sorted(maps.Keys(s.Options)) {
@@ -207,9 +207,9 @@ func ServiceURL(text string) (string, error) {
 	return strings.TrimSuffix(text, "/"), nil
 }
 
-// splitWords splits a command that is written as one text. It knows spaces and
-// quotes only. What a shell would do something with is refused, so that nobody
-// takes the text for a line of a shell.
+// splitWords splits a command that is written as one text. It knows spaces and quotes
+// only. Characters with a meaning to a shell are refused, so that the text is not taken
+// for a line of a shell.
 func splitWords(text string) ([]string, error) {
 	const special = "$`|;&<>()*?[\\\n\r"
 	var words []string

@@ -243,7 +243,7 @@ func TestCredentialsKeepSecretsOutOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// Who signs for AWS takes three variables: neither of the other two is handed in.
+// Signing for AWS takes three variables: neither of the other two is handed in.
 func TestSigningKeepsAllItsVariablesOut(t *testing.T) {
 	w := newWorld(t)
 	for _, row := range []struct{ name, source, variable, want string }{

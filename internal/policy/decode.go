@@ -42,7 +42,7 @@ type Entry struct {
 	Tool       *ToolRule   // of tools.deny
 	Consent    *rules.Rule // of ask and deny
 	Anchor     *Anchor     // of record.anchor, the same
-	Clear      bool        // an empty list: takes away what earlier sources listed
+	Clear      bool        // an empty list: removes what earlier sources listed
 	Origin     Origin
 	Base       string // directory that a relative path counts from
 	rank       int    // position of its source in the order of precedence
@@ -214,7 +214,7 @@ func (d *decoder) plain(n *yaml.Node) bool {
 	return false
 }
 
-// section decodes the mapping n, whose keys stand below the key parent.
+// section decodes the mapping n, whose keys are below the key parent.
 func (d *decoder) section(parent string, n *yaml.Node, depth int) {
 	if !d.plain(n) {
 		return

@@ -37,8 +37,8 @@ func (d *decoder) scalar(k key, n *yaml.Node) {
 	d.add(n, e)
 }
 
-// list decodes a key that has many values. An empty list is a statement of its
-// own: it takes away what earlier sources listed.
+// list decodes a key that has many values. An empty list is a statement of its own: it
+// removes what earlier sources listed.
 func (d *decoder) list(k key, n *yaml.Node) {
 	if n.Kind != yaml.SequenceNode {
 		hint := "for example " + last(k.name) + ": " + k.example
@@ -73,7 +73,7 @@ func (d *decoder) list(k key, n *yaml.Node) {
 	}
 }
 
-// checked is an entry that is no more than its text, with what is wrong with it.
+// checked is an entry that is just its text, with what is wrong with it.
 func checked(k key, text string, err error) (Entry, string, error) {
 	return Entry{Key: k.name, Value: text}, "", err
 }
@@ -87,7 +87,7 @@ var words = kind{
 	schema: func(k key) map[string]any { return map[string]any{"enum": k.words} },
 }
 
-// oneOf refuses a text that is none of the known ones.
+// oneOf refuses a text that is not one of the known ones.
 func oneOf(what, text string, known []string) error {
 	if slices.Contains(known, text) {
 		return nil
@@ -111,12 +111,12 @@ func unchanged(check func(string) error) func(string) (string, error) {
 // anyText is the check of a field whose text is judged with the others.
 func anyText(text string) (string, error) { return text, nil }
 
-// last is the part of a dotted name that stands in the file.
+// last is the part of a dotted name that is in the file.
 func last(name string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// field is one key of a mapping that stands in a list.
+// field is one key of a mapping in a list.
 type field struct {
 	name string
 	read func(n *yaml.Node)

@@ -110,7 +110,7 @@ func passable(name string) error {
 		return err
 	}
 	if wild {
-		return nil // what it stands for is checked one by one, and left out
+		return nil // its matches are checked one by one, and left out if refused
 	}
 	return refusedName(name)
 }
@@ -157,8 +157,8 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 	for _, kv := range [][2]string{
 		{"HOME", h.Home}, {"USER", h.Name}, {"LOGNAME", h.Name}, {"TMPDIR", "/tmp"},
 		{"PWD", p.Dir}, {"PATH", v.searchPath()}, {"SHELL", v.shell()},
-		// Compiled python is executed in the place of its source, and nobody
-		// reads it: where honest programs write none, what was planted shows.
+		// Compiled python is executed instead of its source, and is not read by people:
+		// if honest programs write none, planted files are noticed.
 		{"PYTHONDONTWRITEBYTECODE", "1"},
 	} {
 		out[kv[0]] = Env{kv[0], kv[1], ours}
@@ -193,9 +193,9 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 	return nil
 }
 
-// pass hands in what one entry of environment.pass stands for. A name given
-// in full whose value is a secret is an error; what a wildcard stands for is
-// left out and noted.
+// pass hands in the variables of one entry of environment.pass. A name given in full
+// whose value is a secret is an error; a secret that matches a wildcard is left out and
+// noted.
 func (p *Plan) pass(one Entry, h Host, out map[string]Env) error {
 	prefix, wild := strings.CutSuffix(one.Value, "*")
 	if !wild {

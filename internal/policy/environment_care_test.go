@@ -31,8 +31,8 @@ func matchable(pattern string) string {
 	return out
 }
 
-// A program is known by the content of the file that its name leads to; of what
-// is no file, or not there, nothing is known.
+// A program is identified by the content of the file that its name leads to; a path
+// that is not a file, or does not exist, has none.
 func TestProgramsAreKnownByTheirContent(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

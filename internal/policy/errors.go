@@ -10,7 +10,7 @@ import (
 
 // Error is something wrong with what a human wrote.
 type Error struct {
-	Origin Origin // where it stands; zero where it stands nowhere
+	Origin Origin // where it is; zero if it is nowhere
 	Msg    string
 	hint   string
 	cause  error

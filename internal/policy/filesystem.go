@@ -22,8 +22,8 @@ var filesystemKeys = []key{
 }
 
 // clearsNothing is never under a name that says why: an entry that makes a path
-// readable can also be what makes a path below a writable one read-only, so
-// that taking it away may widen.
+// readable can also be what makes a path below a writable one read-only, so that
+// removing it may widen.
 const clearsNothing = never
 
 var paths = kind{
@@ -36,8 +36,8 @@ var paths = kind{
 // Access is how a path appears inside.
 type Access int
 
-// The narrowest comes first: the zero value shows nothing. A policy gives Hidden,
-// Read, Copy and Write; a boundary makes trees of the two others besides.
+// The narrowest comes first: the zero value shows nothing. A policy gives Hidden, Read,
+// Copy and Write; a boundary also makes trees of the other two.
 const (
 	Hidden        Access = iota // not there, or something empty in its place
 	ProtectedRead               // what the host would execute: read-only, whatever is around it
@@ -51,8 +51,8 @@ func (a Access) String() string {
 	return [...]string{"hidden", "protected", "read", "copy", "write", "device"}[a]
 }
 
-// Tree is a path of the view that a boundary made of a plan, with all below it,
-// but for what a longer path says.
+// Tree is a path of the view that a boundary made of a plan, with all below it, except
+// where a longer path applies.
 type Tree struct {
 	Path   string // absolute inside, without links and dots
 	Access Access
@@ -175,7 +175,7 @@ func (v *view) leads(one Entry, at located, access Access) *Error {
 	return nil
 }
 
-// name is how the path of an entry is to be given.
+// name is how the path of an entry must be given.
 func (e Entry) name() string {
 	if e.Origin.Line == 0 {
 		return e.Origin.File

@@ -51,9 +51,9 @@ func (v *view) path() {
 	}
 }
 
-// programTree is the tree to show for a directory of programs: the directory
-// above bin, where libraries stand beside it, when that holds nothing but
-// this; else the directory itself.
+// programTree is the tree to show for a directory of programs: the directory above bin,
+// if it has libraries beside bin, and is no shared root, no .local, and shows neither
+// the workspace nor credentials; otherwise the directory itself.
 func (v *view) programTree(dir located) string {
 	if base := filepath.Base(dir.path); base != "bin" && base != "sbin" && base != "shims" && base != "condabin" {
 		return dir.path

@@ -186,7 +186,7 @@ func (s *AlertSink) GoString() string {
 	return "&" + fmt.Sprintf("%#v", *s)
 }
 
-// consentLiteral is a rule of consent of a profile, which is no more than a set.
+// consentLiteral is a rule of consent of a profile, which is just a set.
 func consentLiteral(t *testing.T, r *rules.Rule) string {
 	t.Helper()
 	if r.When != "" || r.Reason != "" {

@@ -14,7 +14,7 @@ import (
 // itself lives. It holds no policy.
 type Host struct {
 	UID, GID   int
-	Name       string     // user name; the number where there is no name
+	Name       string     // user name; the number if there is no name
 	Home       string     // absolute, resolved
 	Dir        string     // the caller's working directory
 	Env        []string   // the caller's environment, NAME=VALUE
@@ -24,9 +24,9 @@ type Host struct {
 	State      string     // directory of trust pins and records
 	System     []PathRule // the fixed view of the system, as the backend shows it
 
-	// Grants gives a credential that the user keeps across runs, by its name. Its
-	// error is fs.ErrNotExist where there is none, and says otherwise why it does
-	// not stand. nil for no grants.
+	// Grants returns a credential that the user keeps across runs, by its name. Its
+	// error is fs.ErrNotExist if there is none, and otherwise says why it is not valid.
+	// nil for no grants.
 	Grants func(name string) (Credential, error)
 
 	owned []ownPath // own(), once it was looked up
@@ -69,8 +69,8 @@ func (h Host) base(name, fallback string) string {
 	return filepath.Join(h.Home, fallback)
 }
 
-// lookup returns a variable of the caller. Where a name stands twice the last
-// one counts, as in every shell.
+// lookup returns a variable of the caller. If a name is set twice the last one counts,
+// as in every shell.
 func (h Host) lookup(name string) string {
 	value, _ := h.find(name)
 	return value
@@ -114,9 +114,9 @@ func mainMemory() int64 {
 }
 
 // ownState refuses a state directory that another user controls: reviews, journals,
-// keys and trust pins in it are obeyed, so whoever owns it, or a directory or link
-// on the way to it, would decide what this user writes and where. Root with the
-// HOME of somebody else (sudo -E) is the usual case.
+// keys and trust pins in it are obeyed, so the owner of it, or of a directory or link
+// on the way to it, would decide what this user writes and where. Root with the HOME of
+// another user (sudo -E) is the usual case.
 func (h Host) ownState() error {
 	refuse := func(what, path string, owner int) error {
 		return fault(Origin{}, "set HOME or XDG_STATE_HOME to a directory of your own (with sudo: sudo -H holdfast …)",

@@ -10,10 +10,10 @@ import (
 // writable is a place of the host whose contents something inside can change.
 type writable struct{ path, why string }
 
-// untrusted says why a link on the way to a path is not followed: it is in a
-// place where something inside could have made it, in this run or in an earlier
-// one, or it belongs to somebody else. nil says that all may be followed, as
-// those are that the user made outside every such place.
+// untrusted says why a link on the way to a path is not followed: it is in a place
+// where something inside could have made it, in this run or in an earlier one, or it
+// belongs to another user. nil means that all may be followed, as those may that the
+// user made outside every such place.
 func (h Host) untrusted(at located, places []writable) *untrustedLink {
 	for _, l := range at.links {
 		why := ""
@@ -33,8 +33,8 @@ func (h Host) untrusted(at located, places []writable) *untrustedLink {
 }
 
 // shipped is untrusted for links that a repository may have brought: those of a
-// directory with a .git above them. What is to be written through them has to be
-// named itself.
+// directory with a .git above them. A file that is written through them must be named
+// itself.
 func (h Host) shipped(at located) *untrustedLink {
 	for _, l := range at.links {
 		for dir := filepath.Dir(l.at); dir != "/" && !within(h.Home, dir); dir = filepath.Dir(dir) {
@@ -66,7 +66,7 @@ func (u *untrustedLink) String() string {
 	return fmt.Sprintf("it goes through the link %s (to %s) %s", quote(printable(u.at)), quote(printable(u.target)), u.why)
 }
 
-// hint says what to type; name is how the path was given.
+// hint is what to type; name is how the path was given.
 func (u *untrustedLink) hint(name string) string {
 	if u.leads == "" {
 		return "see what the link is for, and remove it: rm " + quote(printable(u.at))
@@ -170,7 +170,7 @@ func (x explainer) outsideView(one Entry, what, text string) (string, *Error) {
 	return real, nil
 }
 
-// files is apart for several paths, each of which is resolved in its place; "" for
+// files is outsideView for several paths, each of which is resolved in place; "" for
 // none.
 func (x explainer) files(one Entry, what string, paths ...*string) (fault *Error) {
 	for _, path := range paths {

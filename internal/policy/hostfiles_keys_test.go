@@ -14,7 +14,7 @@ var pathless = map[*kind]bool{
 }
 
 // byKey has, for every key that takes a path, the text of a policy with it. DIR and
-// FILE stand for a directory and a file.
+// FILE are replaced by a directory and a file.
 var byKey = map[string][]string{
 	"extends":            {"extends: FILE"},
 	"workspace.outputs":  {"workspace: {outputs: [DIR]}"},

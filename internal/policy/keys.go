@@ -11,15 +11,15 @@ import (
 // schema for editors and in the reference.
 type kind struct {
 	takes  string // what the reference says
-	many   bool   // a list or a mapping, to which each source adds; an empty one takes away what earlier sources gave
+	many   bool   // a list or a mapping, to which each source adds; an empty one removes what earlier sources gave
 	number bool   // an element may be a number
 	hint   string // where an element is a mapping and must not be
 
 	// value reads all of a value. nil: amount or text reads it, or each element of it.
 	value func(d *decoder, k key, n *yaml.Node)
 
-	// element reads an element that may be a mapping, and says of one that is for
-	// text to read that it did not. nil: all are for text.
+	// element reads an element that may be a mapping; it returns false for one that
+	// text must read. nil: all are for text.
 	element func(d *decoder, key string, n *yaml.Node) bool
 
 	// text reads one text: a word, an element of a list, or the value of a flag.
@@ -35,18 +35,17 @@ type reach int
 
 const (
 	never   reach = iota // any use widens
-	clears               // only an empty list, which takes away
-	adds                 // only entries, each of which takes away
+	clears               // only an empty list, which removes entries
+	adds                 // only entries, each of which removes something
 	listed               // only entries that are in force already, unless all may be used, or an empty list
 	subset               // only entries that are in force already, or an empty list
 	lowers               // only a smaller value
-	raises               // only a word that stands in key.words at or after the one in force
+	raises               // only a word at or after the one in force in key.words
 	ignored              // has no effect on what is allowed
 )
 
-// key is one key of a policy file. The lists of them stand with their sections, and
-// nothing else knows them: decoding, the JSON Schema and docs/policy.md are made of
-// them.
+// key is one key of a policy file. The lists of keys are with their sections and
+// nowhere else: decoding, the JSON Schema and docs/policy.md are made from them.
 type key struct {
 	name    string   // dotted, as in "limits.memory"
 	kind    *kind    // nil for a section: a mapping of further keys
@@ -68,8 +67,7 @@ func lookup(name string) (key, bool) {
 	return key{}, false
 }
 
-// children are the names that may stand directly below a section; "" is the
-// top of a file.
+// children are the names that may be directly below a section; "" is the top of a file.
 func children(parent string) []string {
 	var out []string
 	for _, k := range keys {

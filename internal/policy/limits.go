@@ -53,7 +53,7 @@ var units = []struct {
 	{"B", 1},
 }
 
-// The kinds of limits. 0 stands for none.
+// The kinds of limits. 0 means none.
 var (
 	sizes = kind{
 		takes:  "a size with a unit (`B`, `kB`, `MB`, `GB`, `TB`, `KiB`, `MiB`, `GiB`, `TiB`), or `none`",

@@ -23,7 +23,7 @@ const (
 // Setting is one policy flag of a command line.
 type Setting struct {
 	Flag  string // as typed, "--ro"
-	Key   string // of the policy that it stands for, "filesystem.read"
+	Key   string // the policy key that it sets, "filesystem.read"
 	Value string
 }
 

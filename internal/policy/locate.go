@@ -21,7 +21,7 @@ type located struct {
 // link is a symbolic link on the way to a file.
 type link struct {
 	at     string // its own name; no component above it is a link
-	target string // as it stands in the link
+	target string // as written in the link
 	owner  int
 }
 

@@ -93,8 +93,8 @@ func (p *Plan) network(e Effective) error {
 	return errs.orNil()
 }
 
-// tooWide says what the profile asks of a rule. In production a host is named
-// with what may be done there.
+// tooWide says what the profile requires of a rule. In production a host is named
+// together with what may be done there.
 func (p *Plan) tooWide(e Entry, r HostRule) *Error {
 	if p.Profile != "production" {
 		return nil

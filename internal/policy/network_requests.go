@@ -19,8 +19,8 @@ func methodName(text string) (string, error) {
 	return m, nil
 }
 
-// requestPath checks a pattern of paths. What two servers could read as
-// different paths has no place in it, so that a pattern says what it covers.
+// requestPath checks a pattern of paths. It refuses what two servers could read as
+// different paths, so that a pattern says what it covers.
 func requestPath(text string) (string, error) {
 	if !strings.HasPrefix(text, "/") {
 		return "", fmt.Errorf("the path %q does not begin with /", printable(text))

@@ -40,7 +40,7 @@ type HostRule struct {
 	Ports       []int    // at least one, 1..65535
 	Kind        HostKind // never empty
 	Methods     []string // of requests, upper case; empty means all
-	Paths       []string // of requests: "*" stands for part of one segment, "/**" at the end for everything below; empty means all
+	Paths       []string // of requests: "*" matches part of one segment, "/**" at the end everything below; empty means all
 	Credentials []string // names of Plan.Credentials that may be used there; empty means none
 	Internal    bool     // it may be at an address that is not public
 	Inspect     bool     // TLS is terminated, so that requests are decided one by one and answers recorded; set where Methods, Paths or Credentials need it
@@ -49,7 +49,7 @@ type HostRule struct {
 
 var hostKinds = []HostKind{TLS, HTTP, TCP}
 
-// defaultKind is what is spoken on a port of which nothing is said.
+// defaultKind is the protocol of a port for which no rule names one.
 func defaultKind(port int) HostKind {
 	switch port {
 	case 443:
@@ -60,8 +60,8 @@ func defaultKind(port int) HostKind {
 	return TCP
 }
 
-// destination reads HOST, HOST:PORT or HOST:PORT/KIND; an IPv6 address that
-// has a port stands in brackets.
+// destination reads HOST, HOST:PORT or HOST:PORT/KIND; an IPv6 address with a port is
+// in brackets.
 func destination(text string) (r HostRule, hint string, err error) {
 	const forms = "write HOST, HOST:PORT or HOST:PORT/KIND, such as git.example.org:22/tcp"
 	if strings.Contains(text, "://") {
@@ -151,7 +151,7 @@ func (r HostRule) requests() bool {
 	return len(r.Methods)+len(r.Paths)+len(r.Credentials) > 0
 }
 
-// checkRule says what contradicts itself in a rule as it was written.
+// checkRule returns contradictions in a rule as it was written.
 func checkRule(r HostRule) error {
 	if loopbackName(r.Host) && !r.Internal {
 		return fmt.Errorf("%s is the loopback inside, which needs no rule; a service on the host's loopback is reached with network.host-ports or --host-port PORT", r.Host)
@@ -170,8 +170,8 @@ func checkRule(r HostRule) error {
 	return nil
 }
 
-// expand is the rules that r as it was written stands for, each of one kind and
-// with ports.
+// expand returns the rules that a written rule r means, each of one kind and with
+// ports.
 func (r HostRule) expand() []HostRule {
 	ports := r.Ports
 	switch {

@@ -10,21 +10,20 @@ import (
 	"holdfast.dev/holdfast/internal/consent/rules"
 )
 
-// Plan is the effective policy of one run: resolved for this user, this host
-// and this workspace, and nothing left to look up. A backend enforces exactly
-// what stands here.
+// Plan is the effective policy of one run: resolved for this user, this host and this
+// workspace, with nothing left to look up. A backend enforces exactly what it contains.
 //
-// Compile makes it, and it is final but for what only a look at the trees and the
-// start of the run can say: With adds that, and checks it. Nothing else assigns to
-// its fields.
+// Compile makes it, and it is final except for what only a look at the trees and the
+// start of the run can show: With adds that, and checks it. Nothing else assigns to its
+// fields.
 type Plan struct {
 	Profile     string      // local, ci or production
 	Sources     []Source    // what was read, in order of precedence, for records
 	Workspace   string      // absolute, every component resolved; the only writable host tree by default
 	File        FileID      // what Workspace was: a backend shows this or nothing
 	Dir         string      // working directory inside; Workspace or below it
-	Identity    Identity    // who the command is inside
-	Paths       []PathRule  // what is in view besides the fixed system view; sorted by Path
+	Identity    Identity    // the user of the command inside
+	Paths       []PathRule  // what is in view in addition to the fixed system view; sorted by Path
 	Protect     []Protected // names that the host would execute: read-only, and neither they nor their ancestors move
 	HardLinks   []Protected // files that are also files outside the workspace: read-only, but free to move
 	Hidden      []Protected // secrets of the workspace: unreadable, and neither they nor their ancestors move
@@ -45,21 +44,21 @@ type Plan struct {
 
 	Record      Record
 	Alerts      Alerts
-	Honeytokens bool // credentials that are worth nothing stand in the private home
+	Honeytokens bool // worthless credentials are placed in the private home
 
 	Review  bool     // the command works on a view of the workspace, and what it changes there waits for a human
 	View    View     // how that is made
 	Scratch bool     // a private directory on disk, at ScratchDir
-	Outputs []string // directories for results, absolute and resolved but for the last component, which the run makes; each is in Paths too
+	Outputs []string // directories for results, absolute and resolved except for the last component, which the run makes; each is in Paths too
 
-	ProtectMore []Pattern // workspace.protect: protected besides the built-in list
+	ProtectMore []Pattern // workspace.protect: protected in addition to the built-in list
 	ProtectLess []Pattern // workspace.unprotect: entries of that list that stay writable
-	HideMore    []Pattern // workspace.hide: secrets besides the built-in list
+	HideMore    []Pattern // workspace.hide: secrets in addition to the built-in list
 	HideLess    []Pattern // workspace.show: files of that list that stay readable
 	Notes       []string  // what was left out or lowered, and why; for humans
 }
 
-// Accepts says whether the human accepted the loss of g by name.
+// Accepts reports whether the human accepted the loss of g by name.
 func (p Plan) Accepts(g Guarantee) bool { return slices.Contains(p.Accepted, g) }
 
 // Source is a policy that contributed to a Plan.
@@ -81,11 +80,11 @@ func (o Origin) String() string {
 	return fmt.Sprintf("%s:%d", o.File, o.Line)
 }
 
-// FileID is which file of the host a path was when it was judged. The zero value
-// says that it is not known.
+// FileID is which file of the host a path was when it was judged. The zero value means
+// that it is not known.
 type FileID struct{ Dev, Ino uint64 }
 
-// Identity is who the command is inside.
+// Identity is the user of the command inside.
 type Identity struct {
 	UID, GID int    // as seen inside
 	Name     string // user name shown inside
@@ -105,13 +104,13 @@ type Additions struct {
 	Notes     []string
 }
 
-// ReplacedError says that a path is not the file any more that Compile judged.
+// ReplacedError means that a path is no longer the file that Compile judged.
 type ReplacedError struct{ Path string }
 
 func (e *ReplacedError) Error() string { return e.Path + " was replaced while it was looked through" }
 
 // With returns the plan with what a run learned. Nothing else of a plan changes after
-// Compile, and nothing is taken away. p stays as it is.
+// Compile, and nothing is removed. p does not change.
 func (p Plan) With(a Additions) (Plan, error) {
 	out := p
 	out.Paths = slices.Clone(p.Paths)

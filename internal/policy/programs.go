@@ -69,7 +69,7 @@ type Program struct {
 	Origin  Origin
 }
 
-// allows says whether a file, by its path without links, is meant.
+// allows reports whether a file, by its path without links, is meant.
 func (p Program) allows(file string) bool {
 	if p.Dir == "" {
 		return slices.Contains(p.Paths, file)
@@ -199,7 +199,7 @@ func (x explainer) programName(one Entry, v *view) (p Program, note string, _ *E
 	return p, note, nil
 }
 
-// unreplaceable says whether nothing inside can put something else in the place of a
+// unreplaceable reports whether nothing inside can put something else in the place of a
 // file, or of a link that leads to it.
 func (x explainer) unreplaceable(at located) bool {
 	return x.fixed(at.path) && !slices.ContainsFunc(at.links, func(l link) bool { return !x.fixed(l.at) })
@@ -264,7 +264,7 @@ func programRows(e Effective, p Plan) (rows []Row) {
 	return append(rows, e.rows("programs.else")...)
 }
 
-// explainPrograms says of what may be executed whether it may be started.
+// explainPrograms adds to an answer whether an executable file may be started.
 func (x explainer) explainPrograms(a *Answer) {
 	p := x.plan.Programs
 	if p.Else == "" {

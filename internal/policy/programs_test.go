@@ -138,7 +138,7 @@ func TestProgramsBesideConsent(t *testing.T) {
 	}
 }
 
-// TestProgramsOfPolicies says what lists are refused, and by whom.
+// TestProgramsOfPolicies tests which lists are refused, and for whom.
 func TestProgramsOfPolicies(t *testing.T) {
 	const user = "programs: {allow: [git, ./scripts/*], else: report}\n"
 	for _, row := range []struct{ name, user, project, want string }{
@@ -173,8 +173,8 @@ func TestProgramsOfPolicies(t *testing.T) {
 	}
 }
 
-// TestProgramsAreExplained says of a file whether it may be started, and notes
-// what of a list is not as it seems.
+// TestProgramsAreExplained explains whether a file may be started, and notes the
+// entries of a list that are not what they seem.
 func TestProgramsAreExplained(t *testing.T) {
 	w := listedWorld(t, "git, nosuch, ./scripts/*")
 	p := w.plan(w.options())

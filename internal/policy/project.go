@@ -107,7 +107,7 @@ func (e Effective) widens(one Entry) bool {
 	case raises:
 		return slices.Index(k.words, one.Value) < slices.Index(k.words, e.word(one.Key))
 	case lowers:
-		if k.kind == &patience { // of which 0 is the least
+		if k.kind == &patience { // for which 0 is the least
 			return one.Amount > e.amount(one.Key)
 		}
 		if one.Clear || one.Amount == 0 {
@@ -153,8 +153,8 @@ func readPins(h Host) (pins, error) {
 	return p, nil
 }
 
-// Inspect reads the project's file of a workspace without obeying it: what it
-// would widen, and whether it is trusted. It is nil where there is none.
+// Inspect reads the project's file of a workspace without obeying it: what it would
+// widen, and whether it is trusted. It is nil if there is none.
 func Inspect(o Options) (*Project, error) {
 	e, err := Load(o)
 	var widening *WideningError
@@ -183,9 +183,9 @@ func (p *pins) drop(path string) {
 	p.Files = slices.DeleteFunc(p.Files, func(f pin) bool { return f.Path == path })
 }
 
-// changePins replaces the file as a whole, so that a reader sees the old one
-// or the new one. Of two changes at the same time one may be lost; then
-// something is not trusted, and the user is told so by the next run.
+// changePins replaces the file as a whole, so that a reader sees the old one or the new
+// one. Of two concurrent changes one may be lost; then something is not trusted, and
+// the next run reports that to the user.
 func changePins(h Host, change func(*pins)) error {
 	list, err := readPins(h)
 	if err != nil {

@@ -18,11 +18,10 @@ type Seen struct {
 	Count  int      // how often; less than 1 means once
 }
 
-// Propose writes the smallest policy whose network.allow covers all that was
-// seen: where requests were seen, their methods and paths, with what differs
-// from one run to the next left open. The same observations in any order give
-// the same bytes, which Parse takes. What no policy can name is said in a
-// comment.
+// Propose writes the smallest policy whose network.allow covers all that was seen: if
+// requests were seen, their methods and paths, with what differs from one run to the
+// next left open. The same observations in any order give the same bytes, which Parse
+// accepts. What no policy can name is in a comment.
 func Propose(all []Seen) []byte {
 	places, left := gather(all)
 	if out := write(places, left, false); len(out) <= MaxFile/2 && entriesOf(places) <= maxEntries {
@@ -37,7 +36,7 @@ type place struct {
 	port     int
 	kind     HostKind
 	count    int
-	open     bool // a connection of which no requests were seen
+	open     bool // a connection without any seen requests
 	requests map[string]map[string]bool
 }
 
@@ -89,8 +88,8 @@ func gather(all []Seen) (places []*place, left []string) {
 // proposal is one entry: methods that are used with the same paths.
 type proposal struct{ methods, paths []string }
 
-// proposals are the entries for a place of which requests were seen. Each
-// method gets only the paths that it was seen with.
+// proposals are the entries for a place with seen requests. Each method gets only the
+// paths that it was seen with.
 func (p *place) proposals() []proposal {
 	methods := map[string][]string{} // by path
 	for _, method := range slices.Sorted(maps.Keys(p.requests)) {
@@ -196,8 +195,8 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// scalar is text as YAML reads it as text: as it stands where nothing in it
-// means anything to YAML, else in quotes.
+// scalar is text as YAML reads it as text: unchanged if nothing in it means anything to
+// YAML, else in quotes.
 func scalar(text string) string {
 	const plain = alphanumeric + "./-_:*"
 	first := text[0]

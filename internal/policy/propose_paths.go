@@ -24,7 +24,7 @@ func generalise(paths []string) []string {
 	return out
 }
 
-// tree stands for all that is below a prefix.
+// tree matches all that is below a prefix.
 const tree = "**"
 
 // segments are the segments of a pattern that covers path; the last may be tree.

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readPolicy returns the bytes of a policy file. A file that someone other
-// than the user or root can write says nothing about what the user wants; a
-// project's file may belong to anyone, because it is not obeyed unless its
-// bytes are trusted, but it has to be a plain file and no link.
+// readPolicy returns the bytes of a policy file. A file that others than the user or
+// root can write does not express what the user wants; a project's file may belong to
+// anyone, because it is not obeyed unless its bytes are trusted, but it must be a
+// regular file and not a link.
 func readPolicy(path string, uid int, project bool) ([]byte, error) {
 	at := Origin{File: path}
 	flags := unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY

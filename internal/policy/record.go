@@ -39,8 +39,8 @@ type Record struct {
 // RecordLevel is how much of a run is written down.
 type RecordLevel string
 
-// The levels. RecordOff is what accepting the loss of the guarantee "record"
-// comes to: what the supervisor decides itself is recorded all the same.
+// The levels. RecordOff is the effect of accepting the loss of the guarantee "record":
+// what the supervisor decides itself is still recorded.
 const (
 	RecordOff      RecordLevel = "off"
 	RecordStandard RecordLevel = "standard" // what is executed, changed, connected or refused
@@ -49,8 +49,8 @@ const (
 
 const anchorDoc = "Where the signed head of the log is published besides Holdfast's own state, so that a log that was cut or written anew can be told: `file:PATH`, a file outside of all that is in view; `syslog`, the syslog daemon of the host; or a URL with `https` (`http` to loopback only) that the head is sent to by POST."
 
-// Anchor is one place where the head of the log is published, so that a log
-// that was cut or written anew can be told from the one that was.
+// Anchor is one place where the head of the log is published, so that a log that was
+// truncated or rewritten can be distinguished from the original.
 type Anchor struct {
 	Kind    string // file, syslog or http
 	Address string // file: absolute path, every component resolved; http: URL, with https or to loopback; syslog: ""
@@ -83,8 +83,7 @@ func anchorText(text string) (a Anchor, hint string, err error) {
 	return Anchor{Kind: "http", Address: text}, "", nil
 }
 
-// String is an anchor as one would write it, but for what follows the host of
-// a URL.
+// String is an anchor as one would write it, without what follows the host of a URL.
 func (a Anchor) String() string {
 	switch a.Kind {
 	case "http":
@@ -95,10 +94,10 @@ func (a Anchor) String() string {
 	return a.Kind
 }
 
-// record says how much is written down. It comes after what is accepted.
+// record sets how much is recorded. It comes after what is accepted.
 func (p *Plan) record(e Effective) {
 	p.Honeytokens = e.word("honeytokens") != "off"
-	p.Record.Level = RecordFull // where nothing is said; every profile says something
+	p.Record.Level = RecordFull // the default; every profile sets one
 	if all := e.of("record.level"); len(all) > 0 {
 		one := all[len(all)-1]
 		p.Record.Level, p.Record.Origin = RecordLevel(one.Value), one.Origin

@@ -15,11 +15,10 @@ var errMoved = errors.New("it was replaced while it was looked at")
 
 const noLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
-// locate opens path, one link after the other, asks the kernel for the name of
-// what was opened, and opens that name without following any. Both must be the
-// same file: then the name is one that cannot lead elsewhere by a link. What
-// uses the name later opens it in the same way. Of a path that cannot be opened
-// the links on the way are told all the same.
+// locate opens path, one link after the other, asks the kernel for the name of what was
+// opened, and opens that name without following any. Both must be the same file: then
+// the name is one that cannot lead elsewhere by a link. Later users of the name open it
+// in the same way. If a path cannot be opened, the links on the way are still returned.
 func locate(path string) (located, error) {
 	var links []link
 	fd, err := openPlain(path)
@@ -69,7 +68,7 @@ func identify(fd int, path string) (located, error) {
 	}, nil
 }
 
-// openPlain opens a path in which there is no link; ELOOP says that there is one.
+// openPlain opens a path that contains no link; ELOOP means that there is one.
 func openPlain(path string) (int, error) {
 	return unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: noLinks})
 }

@@ -1,6 +1,6 @@
 package policy
 
-// StateError says that there is no place for the records of runs.
+// StateError means that there is no place for the records of runs.
 type StateError struct {
 	Dir string
 	Err error

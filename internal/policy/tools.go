@@ -36,14 +36,14 @@ const toolsDoc = "Calls of an agent's tools that its hooks deny (docs/agents.md)
 	"| `reason` | what the agent is told |\n\n" +
 	"It is the agent that asks and that obeys: what must not happen is for the boundary, which does not listen to agents. A rule takes effect when a run begins."
 
-// ToolRule denies calls of an agent's tools. What an agent says of a call is its
-// own word, so that a rule can take away and never give.
+// ToolRule denies calls of an agent's tools. The agent's description of a call is not
+// proof, so a rule can only take away, never give.
 type ToolRule struct {
-	Tools   []string // names, in which * stands for any part; empty for any tool
+	Tools   []string // names, in which * matches any part; empty for any tool
 	Servers []string // MCP servers likewise; empty for any, and for tools of no server
 	Agents  []string // likewise
 	When    string   // condition on the call, see package expr; "" for always
-	Reason  string   // what the agent is told; "" for a text of ours
+	Reason  string   // the message to the agent; "" for our text
 	Origin  Origin
 
 	condition *expr.Program // nil without When
@@ -134,8 +134,8 @@ func toolRows(p Plan) []Row {
 	return rowsOf("tools.deny", p.Tools, func(r ToolRule) (fmt.Stringer, Origin) { return r, r.Origin })
 }
 
-// DenyTool says why a call is denied by the rules for tools, and by which of them;
-// "" when none of them denies it.
+// DenyTool says why a call is denied by the rules for tools, and by which of them; ""
+// if no rule denies it.
 func (p Plan) DenyTool(c ToolCall) (reason, rule string) {
 	for _, r := range p.Tools {
 		denies, err := r.denies(c)
@@ -168,9 +168,9 @@ func (r ToolRule) denies(c ToolCall) (bool, error) {
 	}}))
 }
 
-// among reports whether a name fits one of some patterns, in which * stands for any
-// part; of none it always does. Letters count as the same in both cases: agents do
-// not agree on how their tools are called.
+// among reports whether a name matches one of some patterns, in which * matches any
+// part; without patterns it always does. Case is ignored, because agents do not agree
+// on how their tools are called.
 func among(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchStars(strings.ToLower(p), strings.ToLower(name)) })
 }

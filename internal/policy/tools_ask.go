@@ -10,15 +10,13 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-// AskTool says why a call of a tool would come to nothing in a run of p: because
-// of a path or a host among its arguments; "" where it need not. Private are the
-// trees of which the run has others than the host's: nothing is said against
-// them.
+// AskTool says why a call of a tool would fail in a run of p: because of a path or a
+// host among its arguments; "" if it need not. private are the trees that the run has
+// its own version of: they cause no objection.
 //
-// It looks at names alone and at no file, so that whoever asks learns nothing of
-// the host, and resolve, where it is not nil, at what a name leads to. The
-// boundary decides on what a path really is; this says beforehand what it most
-// likely will.
+// It looks at names alone and opens no file, so that the caller learns nothing of the
+// host, and, if resolve is not nil, at what a name leads to. The boundary decides on
+// what a path really is; AskTool predicts that decision.
 func (p Plan) AskTool(c ToolCall, private []string, resolve func(string) string) (reason, rule string) {
 	if c.Server != "" || c.Cut { // the arguments of a server's tools are its own, also where they are called path
 		return "", ""

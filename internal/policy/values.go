@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// pathText checks what can be said of a path before it is opened. A component
-// .. is refused because what it leads to depends on the links before it.
+// pathText checks what can be checked of a path before it is opened. A component .. is
+// refused because what it leads to depends on the links before it.
 func pathText(text string) error {
 	text, _ = strings.CutSuffix(text, "?")
 	switch {
@@ -77,7 +77,7 @@ func matchName(patterns []string, name string) string {
 	return ""
 }
 
-// matchStars matches text against a pattern in which * stands for any text.
+// matchStars matches text against a pattern in which * matches any text.
 func matchStars(pattern, text string) bool {
 	first, rest, stars := strings.Cut(pattern, "*")
 	text, ok := strings.CutPrefix(text, first)

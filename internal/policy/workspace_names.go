@@ -38,8 +38,8 @@ type Pattern struct {
 	Origin Origin
 }
 
-// names takes over which names of the workspace are protected and hidden besides the
-// built-in lists, and which of those are not.
+// names sets which names of the workspace are protected and hidden in addition to the
+// built-in lists, and which names of those are not.
 func (p *Plan) names(e Effective) {
 	p.ProtectMore, p.ProtectLess = e.patterns("workspace.protect"), e.patterns("workspace.unprotect")
 	p.HideMore, p.HideLess = e.patterns("workspace.hide"), e.patterns("workspace.show")

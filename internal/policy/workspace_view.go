@@ -86,7 +86,7 @@ func (p *Plan) show(e Effective, v *view) error {
 	return nil
 }
 
-// own are the places that a run has besides what its policy names.
+// own are the places that a run has in addition to those that its policy names.
 func (p Plan) own() []PathRule {
 	rules := []PathRule{{Path: p.Workspace, Access: Write, Origin: Origin{File: "workspace"}}}
 	if p.Scratch {
@@ -95,7 +95,7 @@ func (p Plan) own() []PathRule {
 	return rules
 }
 
-// outcomeOf says what becomes of a change under a rule that lets it be made.
+// outcomeOf describes the outcome of a change under a rule that allows it.
 func (p Plan) outcomeOf(path string, rule PathRule) string {
 	switch {
 	case p.Review && rule.Path == p.Workspace:

@@ -86,8 +86,8 @@ func TestOutputsArePlacesThatMayBeMissing(t *testing.T) {
 	}
 }
 
-// What becomes of a change is said by where it is made: only in the workspace
-// itself does a review hold it back.
+// The fate of a change depends on its place: a review holds it back only in the
+// workspace itself.
 func TestFateOfAChange(t *testing.T) {
 	for _, row := range []struct {
 		name, path, rule string

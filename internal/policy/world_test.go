@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// world is a home and a workspace of a test's own, and the host that they
-// stand for.
+// world is a home and a workspace of a test's own, and a host made of them.
 type world struct {
 	t    testing.TB
 	root string

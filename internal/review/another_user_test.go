@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// Root applies in the workspace of another user, who exchanges names meanwhile. What
-// belongs to root in that user's directories can be renamed by the user, and no more:
-// its owner and its mode stay.
+// Root applies in the workspace of another user, who exchanges names meanwhile. That
+// user can rename root's files in the user's directories, but no more: their owner and
+// mode stay.
 func TestRootAppliesWhereTheOwnerExchangesNames(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	for _, one := range []struct {

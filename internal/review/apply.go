@@ -159,7 +159,7 @@ func (a *applier) wanted(c *Change) bool {
 	return c.Decision == Accept
 }
 
-// acceptSafe accepts what nobody has to look at.
+// acceptSafe accepts the changes that need no review.
 func (a *applier) acceptSafe() error {
 	var list []*Change
 	for _, c := range a.Changes {
@@ -202,8 +202,8 @@ func (a *applier) unsafeReason(c *Change) string {
 	return ""
 }
 
-// phases carries changes out in an order in which what is needed is there, and
-// nothing is removed before what replaces it stands.
+// phases carries changes out in an order in which what is needed is there, and nothing
+// is removed before its replacement is in place.
 func (a *applier) phases(list []*Change) error {
 	byPath(list)
 	var dirs, puts, removes, last, repos []*Change

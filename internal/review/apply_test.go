@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// tree tells all that is in a directory.
+// tree lists everything in a directory.
 func tree(t testing.TB, root string) []string {
 	t.Helper()
 	var out []string

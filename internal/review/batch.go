@@ -134,8 +134,8 @@ func (a *applier) markMade(w *work) {
 	a.trees.gone[string(w.in.Path)] = true
 }
 
-// prepareAll makes the temporaries, and has them on disk with a note of which
-// they are before anything takes a place.
+// prepareAll makes the temporaries, and has them on disk with a note that identifies
+// them before any of them is put into place.
 func (a *applier) prepareAll(steps []*work) error {
 	note := note{}
 	for _, w := range steps {
@@ -226,7 +226,7 @@ func (a *applier) carryOne(w *work) error {
 	return err
 }
 
-// isOurs reports whether the private name stands for what was prepared.
+// isOurs reports whether the private name refers to what was prepared.
 func (a *applier) isOurs(w *work) bool {
 	var st unix.Stat_t
 	err := unix.Fstatat(w.tempDir, w.in.Temp, &st, unix.AT_SYMLINK_NOFOLLOW)
@@ -240,7 +240,7 @@ func (a *applier) takeAway(w *work) error {
 	}
 	err := a.d.rename(w.dir, w.name, w.tempDir, w.in.Temp, unix.RENAME_NOREPLACE)
 	if absent(err) {
-		return nil // somebody else was faster
+		return nil // another process was faster
 	}
 	if err != nil {
 		return err

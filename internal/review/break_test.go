@@ -57,8 +57,8 @@ type broken struct {
 	share bool     // each is broken in one of the ways, in turn, and not in all
 }
 
-// Whatever breaks, wherever: each file is the old or the new one, and an apply
-// that is not broken goes on to the end.
+// Whatever fails, wherever: each file is the old or the new one, and an apply that does
+// not fail continues to the end.
 func TestEveryBrokenStep(t *testing.T) {
 	breakAll(t, broken{func(t *testing.T) *field { return big(t, Overlay) }, bigAfter, 60, false})
 }

@@ -44,8 +44,9 @@ func (f *field) temps() int {
 	return len(a) + len(b)
 }
 
-// TestStepThatFails: what was prepared for a step that failed goes, and the journal says
-// that the step is over, unless what has the private name is somebody else's.
+// TestStepThatFails: what was prepared for a step that failed is removed, and the
+// journal says that the step is over, unless another program's file has the private
+// name.
 func TestStepThatFails(t *testing.T) {
 	write := func(ws string) { os.WriteFile(ws+"/d/a", []byte("theirs"), 0o644) }
 	for _, row := range []struct {
@@ -116,8 +117,8 @@ func TestStepThatFails(t *testing.T) {
 	}
 }
 
-// TestStepsThatAreCarried: nothing gets its place before what is prepared is noted, and
-// a failure is told once, of its change or of the whole.
+// TestStepsThatAreCarried: nothing is put into place before what is prepared is noted,
+// and a failure is reported once, for its change or for the whole.
 func TestStepsThatAreCarried(t *testing.T) {
 	for _, row := range []struct {
 		name    string
@@ -339,8 +340,8 @@ func TestLockIsTaken(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfTheRunAreOpened: bits that the run took from the owner are given back,
-// and what is no directory is refused.
+// TestDirectoriesOfTheRunAreOpened: permissions that the run took from the owner are
+// given back, and what is not a directory is refused.
 func TestDirectoriesOfTheRunAreOpened(t *testing.T) {
 	f := newField(t, Overlay).lower("open/", "0300 closed/", "0055 shut/", "file=1", "l->open")
 	root, err := unix.Open(f.ws, openTop, 0)

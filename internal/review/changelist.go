@@ -16,9 +16,9 @@ import (
 	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
-// ChangeList is what a run changed that worked on the workspace itself: a list, kept
-// to be shown later. What other programs of the user changed meanwhile is in it
-// too: times of change say when, not who.
+// ChangeList is what a run changed that worked on the workspace itself: a list, kept to
+// be shown later. Changes of the user's other programs at that time are in it too:
+// times of change say when, not by which program.
 type ChangeList struct {
 	Version   int                    `json:"version"`
 	Session   string                 `json:"session"`
@@ -31,15 +31,15 @@ type ChangeList struct {
 	Unsure    string                 `json:"unsure,omitempty"` // why something may be missing
 }
 
-// Bounds of the lists that are kept. A list is for looking at after the run; the
-// record has who wrote what for longer.
+// Limits of the lists that are kept. A list is for review after the run; the record
+// knows for longer which program wrote what.
 const (
 	maxListed     = 20_000              // changes of one run
 	maxDirect     = 50                  // runs
 	maxDirectTime = 30 * 24 * time.Hour // since the end of a run
 )
 
-// listFile is what a review of a run in direct mode has besides review.json.
+// listFile is what a review of a run in direct mode has in addition to review.json.
 const listFile = "changes.json"
 
 // Keep writes the list into dir, the directory of the run's review, sorted and cut to
@@ -58,8 +58,8 @@ func (l ChangeList) Keep(dir string) error {
 	return nil
 }
 
-// inOrder sorts changes of several trees: what is flagged first, then what is
-// gone, which nothing but the list tells of.
+// inOrder sorts changes of several trees: what is flagged first, then what is gone,
+// which only the list shows.
 func inOrder(all []workspace.Difference) []workspace.Difference {
 	rank := func(d workspace.Difference) int {
 		switch {

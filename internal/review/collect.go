@@ -14,9 +14,9 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// Collect finds what the run of src changed, with the decisions that were taken
-// already. It writes nothing but the permission of the owner on directories of
-// the run that it took away from him, and what an apply that died had left to do.
+// Collect finds what the run of src changed, with the decisions that were already
+// taken. It writes only the owner's permission on directories of the run that took it
+// away, and what an interrupted apply had left to do.
 func Collect(ctx context.Context, src Source) (*Set, error) {
 	return collect(ctx, src, defaultLimits())
 }
@@ -53,7 +53,7 @@ func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 	return s, nil
 }
 
-// settleDead ends what an apply that died began: until then some paths of the
+// settleDead ends what an interrupted apply began: until then some paths of the
 // workspace have other names.
 func (s *Set) settleDead(ctx context.Context) (err error) {
 	if s.trees.gone, err = s.saved.gone(); err != nil {

@@ -51,7 +51,7 @@ func TestWhatARunDidInACopyOfWhichNothingIsListed(t *testing.T) {
 			early := []string{`modified "early"`}
 			switch {
 			case mode == Overlay:
-				kept, remade = nil, nil // nothing says that they were deleted
+				kept, remade = nil, nil // nothing shows that they were deleted
 			case name == "known":
 				early = nil
 				if births.Mask&unix.STATX_BTIME != 0 {
@@ -100,8 +100,8 @@ func TestWhatARunDidInACopyThatIsListed(t *testing.T) {
 	want(t, lines(s), `type "type" file→dir [type]`, `modified "both"`, `deleted "gone" file→none`, `added "new"`, `added "newdir/a"`, `mode "run" dir→dir`)
 }
 
-// TestChangesOfATree: each kind of entry is told from what was there, with what both
-// sides of a link point to.
+// TestChangesOfATree: each kind of entry is distinguished from what was there, with the
+// targets of both sides of a link.
 func TestChangesOfATree(t *testing.T) {
 	f := newField(t, Overlay).lower("was->a", "gonelink->b", "pipe|", "elf=text", "same->c", "l->a", "bits=1", "big=1", "empty=", "f=1")
 	f.upper("was=1", "gonelink!", "pipe|", "elf=\x7fELF\x00\x00", "same->c", "l->b", "0600 bits=1", "newpipe|", "one=1", "empty=", "f=2", "bin=a\x00", "text=a")
@@ -190,8 +190,8 @@ func TestAnEntryThatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestFlagOfWhatIsPushed: what lies in a flagged directory has its flag, the first of
-// these on the way, and what is below a directory that was none is flagged for that.
+// TestFlagOfWhatIsPushed: what is in a flagged directory has its flag, the first of
+// these on the way, and what is below a directory that was not one is flagged for that.
 func TestFlagOfWhatIsPushed(t *testing.T) {
 	rule, over := &workspace.Rule{Pattern: ".vscode", Reason: "x"}, &Flag{"above", "y"}
 	for i, row := range []struct {

@@ -8,12 +8,12 @@ import (
 	"os"
 )
 
-// errNoFile says that a side has no bytes to show.
+// errNoFile means that a side has no bytes to show.
 var errNoFile = errors.New("it is no regular file on that side")
 
-// Content opens the file of a change as the run left it, or with base set as it
-// was when the run began; only if that was kept, for what stands in the workspace
-// may be something else by now. The caller closes it.
+// Content opens the file of a change as the run left it, or with base set as it was
+// when the run began; only if that was kept, because the file in the workspace may have
+// changed by now. The caller closes it.
 func (s *Set) Content(c *Change, base bool) (*os.File, error) {
 	root, path, typ := -1, string(c.Path), c.Type
 	if s.trees != nil {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// BusyError says that another process is reviewing the same run.
+// BusyError means that another process is reviewing the same run.
 type BusyError struct {
 	Dir string
 	PID int // 0 when it is not known
@@ -38,9 +38,9 @@ type choice struct {
 
 var errList = errors.New("the run wrote into the workspace: there is nothing to decide")
 
-// Hold takes the lock of the review, so that nobody else decides or applies,
-// and reads the decisions again. Decide, DecideHunk and Apply call it where that
-// was not done; the error is a *BusyError when another process has it.
+// Hold takes the lock of the review, so that no other process decides or applies, and
+// rereads the decisions. Decide, DecideHunk and Apply call it if it was not called; the
+// error is a *BusyError when another process has it.
 func (s *Set) Hold() error {
 	if s.saved == nil {
 		return errList
@@ -165,8 +165,8 @@ func (s *Set) digestWith(c *Change, mark string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// fileDigest is the part of a digest that stands for a file's content. Reading a
-// file that is closed to its owner moves its change time.
+// fileDigest is the part of a digest that represents a file's content. Reading a file
+// that is closed to its owner moves its change time.
 func fileDigest(st *unix.Statx_t) string {
 	i := workspace.IdentityOf(st)
 	if i.Mode&0o400 == 0 {

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// TestWhoMayDecide: a list and a run that goes on take no decision, what cannot be
-// applied can be rejected alone, and only lines of a changed file are decided about.
+// TestWhoMayDecide: a list and an active run take no decision, what cannot be applied
+// can only be rejected, and only lines of a changed file are decided about.
 func TestWhoMayDecide(t *testing.T) {
 	if a, b := (&BusyError{}).Error(), (&BusyError{PID: 7}).Error(); strings.Contains(a, "process") || !strings.Contains(b, "process 7") {
 		t.Errorf("%q, %q", a, b)

@@ -21,8 +21,8 @@ const reviewSuffix = "-review"
 // is applied one ends, so that it can be verified as a whole.
 const maxReviewRecords = 1000
 
-// Decisions is the record of what a human decides about the changes of a run. One
-// command after the other goes on with it.
+// Decisions is the record of what a human decides about the changes of a run. Each
+// command continues it.
 type Decisions struct {
 	log  *audit.Log
 	last func(event.Sensor) uint64
@@ -30,8 +30,8 @@ type Decisions struct {
 	err  error
 }
 
-// OpenDecisions goes on with the record of a review, or begins it. Without it
-// nothing is decided and nothing is applied.
+// OpenDecisions continues the record of a review, or begins it. Without it nothing is
+// decided and nothing is applied.
 func OpenDecisions(logs, keys string, r Reviewed) (*Decisions, error) {
 	for i := 1; i <= maxReviewRecords; i++ {
 		id := r.Session + reviewSuffix
@@ -49,7 +49,7 @@ func OpenDecisions(logs, keys string, r Reviewed) (*Decisions, error) {
 		}
 		v, err := beginDecisions(logs, keys, id, r)
 		if errors.Is(err, fs.ErrExist) {
-			i-- // somebody else began it: it is there to go on with
+			i-- // another process began it: it is there to go on with
 			time.Sleep(5 * time.Millisecond)
 			continue
 		}

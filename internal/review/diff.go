@@ -63,9 +63,9 @@ type Diff struct {
 	Hunks    []Hunk // of regular files; of a new or deleted one a single hunk
 }
 
-// Diff compares the two sides of c. It reads them anew and may be called from
-// several goroutines, for different changes. What it has read is what a
-// decision about c is then bound to. A history has no lines.
+// Diff compares the two sides of c. It reads them again and may be called from several
+// goroutines, for different changes. A decision about c is then bound to what it has
+// read. A history has no lines.
 func (s *Set) Diff(c *Change) (*Diff, error) {
 	if s.trees == nil || s.trees.upper < 0 {
 		return nil, errors.New("the run wrote into the workspace: there is nothing to compare with")

@@ -15,7 +15,7 @@ import (
 // disk makes the system calls that change something. Tests break each of them.
 type disk struct {
 	hook func(op string, done bool) error // nil outside of tests
-	uid  int                              // owner of what is made; -1: whoever we are
+	uid  int                              // owner of what is made; -1: the current user
 	gid  int
 }
 
@@ -74,17 +74,17 @@ func (d *disk) mkdir(dir int, name string, mode uint32, group int) error {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return err
 	}
-	// The name may stand for something else by then: in the workspace of another
-	// user, a directory of root that would be given away with all that is in it.
+	// The name may lead to something else by then: in the workspace of another user, a
+	// directory of root that would be given away with all that is in it.
 	if _, err := f.Readdirnames(1); !errors.Is(err, io.EOF) || int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("%q was replaced while it was made", name)
 	}
 	return d.setOwnerAndMode(int(f.Fd()), mode, group)
 }
 
-// setOwnerAndMode gives an open new file or directory its owner, its group and its bits. A
-// group of -1 is that of the workspace, or our own. One that we may not give stays
-// what it is.
+// setOwnerAndMode gives an open new file or directory its owner, its group and its
+// bits. A group of -1 means that of the workspace, or our own. A group that we may not
+// give is left as it is.
 func (d *disk) setOwnerAndMode(fd int, mode uint32, group int) error {
 	if d.uid >= 0 {
 		gid := d.gid
@@ -103,7 +103,7 @@ func (d *disk) setOwnerAndMode(fd int, mode uint32, group int) error {
 	return d.do("chmod", func() error { return unix.Fchmod(fd, mode) })
 }
 
-// create makes a new file that nobody else may open yet.
+// create makes a new file that no other user may open yet.
 func (d *disk) create(dir int, name string) (*os.File, error) {
 	var fd int
 	err := d.do("create", func() (err error) {
@@ -116,8 +116,8 @@ func (d *disk) create(dir int, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// symlink makes a link. Its owner is set by a descriptor: the name may stand for
-// something else by then.
+// symlink makes a link. Its owner is set through a descriptor, because the name may
+// lead to something else by then.
 func (d *disk) symlink(target string, dir int, name string) error {
 	if err := d.do("symlink", func() error { return unix.Symlinkat(target, dir, name) }); err != nil || d.uid < 0 {
 		return err

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// TestSyncOfWhatCannotBe: a file system that keeps nothing is no error, any other is;
-// a test that breaks calls puts nothing on disk.
+// TestSyncOfWhatCannotBe: a file system that keeps nothing is not an error, any other
+// is; a test that breaks calls puts nothing on disk.
 func TestSyncOfWhatCannotBe(t *testing.T) {
 	var pipe [2]int
 	if err := unix.Pipe(pipe[:]); err != nil {

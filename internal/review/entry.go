@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// entry compares one name that the run left with what was there. files says
-// that a regular file of the directory may stand for a deleted one.
+// entry compares one name that the run left with what was there. files says that a
+// regular file of the directory may mark a deleted one.
 func (v *comparison) entry(name string, files bool) error {
 	if err := v.ctx.Err(); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (v *comparison) entry(name string, files bool) error {
 			return nil // not touched
 		}
 		if ok && typeOf(st.Mode) == Dir && i.Mode == uint32(st.Mode) && had && typeOf(was.st.Mode) == Dir {
-			was.st.Mode = st.Mode // its bits are not of the run, whoever changed them
+			was.st.Mode = st.Mode // its bits are not of the run, whatever changed them
 		}
 		had = had && ok
 	}
@@ -58,7 +58,7 @@ func (v *comparison) entry(name string, files bool) error {
 	return nil
 }
 
-// addChange makes a change of a name of which both sides were looked at.
+// addChange makes a change of a name whose two sides were examined.
 func (v *comparison) addChange(path, name string, st *unix.Statx_t, was old, had bool) {
 	c := &Change{Path: workspace.Name(path), Type: typeOf(st.Mode), Mode: uint32(st.Mode) & 0o7777, Size: int64(st.Size)}
 	if had {
@@ -168,7 +168,7 @@ func (v *comparison) deleted(name string) error {
 		return nil
 	}
 	if v.mode == Copy && v.copied == nil && !was.kept && v.began != 0 && nanos(was.st.Btime) >= v.began {
-		return nil // somebody made it since the copy was taken
+		return nil // it was made after the copy was taken
 	}
 	c := &Change{Path: workspace.Name(path), Kind: Deleted, OldType: typeOf(was.st.Mode), OldMode: uint32(was.st.Mode) & 0o7777, OldSize: int64(was.st.Size)}
 	v.links(c, name, was)

@@ -141,7 +141,7 @@ func (f *field) collect() *Set {
 	return s
 }
 
-// lines tells the changes in short.
+// lines lists the changes in short.
 func lines(s *Set) []string {
 	var out []string
 	for _, c := range s.Changes {

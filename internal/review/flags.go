@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/consent"
 )
 
-// flag judges a change: rule is what the list of names says of it.
+// flag judges a change: rule is the matching entry in the list of names.
 func (v *comparison) flag(c *Change, rule *workspace.Rule) {
 	if rule != nil {
 		reason := rule.Reason
@@ -42,8 +42,8 @@ func handsOnGroup(dir int) bool {
 	return unix.Fstat(dir, &st) == nil && st.Mode&unix.S_ISGID != 0
 }
 
-// judge flags what a change is by itself, whatever its name means to programs.
-// root is the workspace.
+// judge flags a change for what it is, whatever its name means to programs. root is the
+// workspace.
 func (c *Change) judge(root string) {
 	if c.Kind == TypeChanged {
 		c.raise("type", "it was %s and is %s", article(c.OldType), article(c.Type))
@@ -100,8 +100,8 @@ func (c *Change) judgeFile() {
 	}
 }
 
-// judgeLink flags links by their text alone: what is on their way is judged
-// where it stands, and nothing is followed.
+// judgeLink flags links by their text alone: what is on their way is judged at its own
+// path, and nothing is followed.
 func (c *Change) judgeLink(root string) {
 	target := string(c.Target)
 	dir, _ := cut(string(c.Path))
@@ -156,7 +156,7 @@ func article(t Type) string {
 	return "a " + t.String()
 }
 
-// unclearName says what in a name is not shown as it is; "" for nothing.
+// unclearName says what in a name is displayed differently; "" for nothing.
 func unclearName(name string) string {
 	for _, r := range name {
 		switch {
@@ -193,7 +193,7 @@ func text(b []byte, cut bool) bool {
 	return utf8.Valid(b)
 }
 
-// script is what program says of text with an interpreter.
+// script is the description that program returns for text with an interpreter.
 const script = "a script with an interpreter line"
 
 // program says what kind of program begins with b; "" for none.

@@ -47,7 +47,7 @@ func TestRootFullDisk(t *testing.T) {
 	}
 }
 
-// As root, what is applied belongs to whoever the workspace belongs to.
+// As root, what is applied gets the owner of the workspace.
 func TestRootOwner(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	f := big(t, Overlay)

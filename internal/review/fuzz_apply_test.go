@@ -18,7 +18,7 @@ var fuzzNames = []string{"a", "A", "b", "d", "d/a", "d/e", "d/e/f", "-x", "n\nl"
 
 var fuzzTexts = []string{"", "\n", "one", "one\n", "one\r\ntwo\r\n", "a text that is long enough to be followed\n", "\x00\x01", "\xef\xbb\xbfx\n"}
 
-// change does to a tree what two bytes say; what is not possible does not happen.
+// change does to a tree what two bytes encode; impossible changes are skipped.
 func change(root string, what, which byte) {
 	name := func(i byte) string { return filepath.Join(root, fuzzNames[int(i)%len(fuzzNames)]) }
 	p, q := name(which), name(which/16)
@@ -48,7 +48,7 @@ func change(root string, what, which byte) {
 	}
 }
 
-// byPathOf is what tree tells, by path.
+// byPathOf is the result of tree, by path.
 func byPathOf(t *testing.T, root string) map[string]string {
 	all := map[string]string{}
 	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {

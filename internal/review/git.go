@@ -12,11 +12,11 @@ import (
 	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
-// What a file of a repository is for git.
+// gitClass is what a file of a repository is for git.
 type gitClass uint8
 
 const (
-	gitOther  gitClass = iota // settings, hooks and what is not known: each decided about by itself
+	gitOther  gitClass = iota // settings, hooks and unknown files: each decided about separately
 	gitObject                 // a loose object, named after its content
 	gitPack                   // a pack, or what goes with it
 	gitPackIndex
@@ -25,7 +25,7 @@ const (
 	gitState // of what git was about to do
 	gitHead
 	gitIndex
-	gitNever // caches that git makes anew, locks, what a dead git left: not part of any change
+	gitNever // caches that git makes again, locks, what a dead git left: not part of any change
 )
 
 // gitFiles are files at the top of a repository that belong to its history.
@@ -100,9 +100,9 @@ func repositoryOf(path string) (repo, rel string, ok bool) {
 	}
 }
 
-// histories takes what git keeps in a repository besides settings and hooks out
-// of the list, and puts one change for each repository into it. Objects, refs
-// and the index belong together: some of them alone are a broken repository.
+// histories removes from the list what git keeps in a repository other than settings
+// and hooks, and adds one change for each repository. Objects, refs and the index
+// belong together: some of them alone are a broken repository.
 func (c *collector) histories(list []*Change) []*Change {
 	repos := map[string]*Change{}
 	kept := list[:0]
@@ -306,7 +306,7 @@ func (r *repoReader) moved(ref RefChange) {
 	}
 }
 
-// tip is the object that a ref names; "" for what is none.
+// tip is the object that a ref names; "" for an invalid one.
 func tip(s string) string {
 	if len(s) > maxRef {
 		return ""

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// git runs git as on a host whose user is known to nobody.
+// git runs git without any user's configuration.
 func git(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "gc.auto=0", "-C", dir}, args...)...)
@@ -149,8 +149,8 @@ func TestHistoryConflicts(t *testing.T) {
 	}
 }
 
-// An object that lies about its name would be taken by git for what the name
-// says, now or when somebody writes what should have that name.
+// Git would take an object with a wrong name for what the name says, now or when the
+// object that should have that name is written.
 func TestObjectsThatLie(t *testing.T) {
 	f, up := gitField(t)
 	var b bytes.Buffer
@@ -193,8 +193,8 @@ func TestPoisonedIndex(t *testing.T) {
 	}
 }
 
-// What the index has anew under the name of a secret or of what a host obeys is
-// a flag of the history; what it had, or what stands in the workspace, is not.
+// A new name in the index of a secret or of a file that a host obeys is a flag of the
+// history; a name that the index had before, or that is in the workspace, is not.
 func TestIndexNames(t *testing.T) {
 	testenv.Need(t, testenv.Git, nil)
 	f := newField(t, Copy)
@@ -304,7 +304,7 @@ func problems(list []Conflict) (out []Problem) {
 	return out
 }
 
-// A list of reftables that names none replaces nothing, and none of its notes says so.
+// A list of reftables that names none replaces nothing, and no note of it says so.
 func TestTablesThatReplaceNothing(t *testing.T) {
 	f, up := gitField(t)
 	f.make(up, ".git/reftable/tables.list=")

@@ -157,10 +157,9 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 	}, nil
 }
 
-// takeLock makes the lock in one step, with the text by which it is known again:
-// an empty one would be anybody's, and nobody would remove it after a kill. It is
-// made where no run can write, if that can be; what was put into place is compared
-// with what was made.
+// takeLock makes the lock in one step, with the text that identifies it: an empty one
+// could be any program's, and would never be removed after a kill. It is made where no
+// run can write, if possible; what was put into place is compared with what was made.
 //
 // The file stays open, so that no other gets its number. After an error the caller
 // removes temp.

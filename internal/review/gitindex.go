@@ -18,9 +18,9 @@ const maxIndex = 256 << 20
 // maxIndexed bounds how many names of an index are flagged.
 const maxIndexed = 20
 
-// poisoned reports whether ch is an index that would have git write anywhere,
-// and sees to it that it is not applied. Of another it notes what it has anew. repo
-// is "" where the repository has another name.
+// poisoned reports whether ch is an index that would have git write anywhere, and makes
+// sure that it is not applied. For any other it notes what is new in it. repo is "" if
+// the repository has another name.
 func (c *collector) poisoned(ch *Change, repo string) bool {
 	dir, name := cut(string(ch.Path))
 	inGit := repo != "" || slices.ContainsFunc(ch.Flags, func(f Flag) bool { return f.Rule == "git" })
@@ -46,9 +46,9 @@ func (c *collector) poisoned(ch *Change, repo string) bool {
 	return true
 }
 
-// indexed notes names in an index that are hidden from a run as long as git does
-// not track them, and those that a host would obey: git checkout writes what
-// stands there, whatever is decided about the files.
+// indexed notes names in an index that are hidden from a run as long as git does not
+// track them, and those that a host would obey: git checkout writes what the index has,
+// whatever is decided about the files.
 func (c *collector) indexed(ch *Change, data, config []byte) {
 	dir, name := cut(string(ch.Path))
 	top := dir
@@ -88,8 +88,7 @@ func (c *collector) indexed(ch *Change, data, config []byte) {
 // oldIndex is an index as it was when the run began; nil for none.
 func (c *collector) oldIndex(path string) []byte { return readWhole(c.t.openOld(path)) }
 
-// readIndex reads a whole index below root; nil where there is none that git
-// would take.
+// readIndex reads a whole index below root; nil if there is none that git would accept.
 func readIndex(root int, path string) []byte {
 	return readWhole(openFile(root, path, true))
 }

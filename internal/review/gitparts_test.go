@@ -80,8 +80,8 @@ func TestClassesOfGitsFiles(t *testing.T) {
 	}
 }
 
-// TestPartsOfAHistory: its parts are in the order in which they are applied; what is not
-// carried over is named, twenty at most, and is no history by itself.
+// TestPartsOfAHistory: its parts are in the order in which they are applied; what is
+// not carried over is named, twenty at most, and alone makes no history.
 func TestPartsOfAHistory(t *testing.T) {
 	f := newField(t, Copy).upper(".git/HEAD=ref: refs/heads/main\n")
 	s := f.collect()
@@ -124,8 +124,8 @@ func TestPartsOfAHistory(t *testing.T) {
 	}
 }
 
-// TestFlagsOfAHistory: it has what its parts are flagged for, but for what all of a
-// repository is, each once, and not too many.
+// TestFlagsOfAHistory: it has the flags of its parts, except those of everything in a
+// repository, each once, and not too many.
 func TestFlagsOfAHistory(t *testing.T) {
 	all, own := Flag{"git", "it belongs to a repository of git"}, Flag{"git", "it replaces an object"}
 	h := &Change{Flags: []Flag{{"x", "it has it"}}, parts: []*Change{

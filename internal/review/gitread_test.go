@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// packer compresses as git does; one for all, for each costs much memory.
+// packer compresses as git does; there is one for all, because each costs much memory.
 var packer, _ = zlib.NewWriterLevel(nil, zlib.NoCompression)
 
 func packed1(s string) []byte {
@@ -142,8 +142,8 @@ func TestHistoryInWords(t *testing.T) {
 	}
 }
 
-// TestRefsThatMoved: a ref is told where it was and is now, a ref that names the same
-// object did not move, and what somebody else made of it since is not of the run.
+// TestRefsThatMoved: a ref is listed with its old and new object, a ref that names the
+// same object did not move, and later changes by others are not attributed to the run.
 func TestRefsThatMoved(t *testing.T) {
 	a, b := idOf("a"), idOf("b")
 	f := newField(t, Copy).lower(".git/refs/heads/moved="+a+"\n", ".git/refs/heads/same="+a+"\n", ".git/refs/heads/gone="+a+"\n", ".git/refs/heads/new="+b+"\n",
@@ -207,7 +207,7 @@ func TestRefsThatMoved(t *testing.T) {
 }
 
 // TestNewCommits: commits are followed from where refs are to where they were, through
-// tags and all parents, once each, and what cannot be read is told.
+// tags and all parents, once each, and what cannot be read is reported.
 func TestNewCommits(t *testing.T) {
 	f := newFieldIn(t, Copy, inMemory(t))
 	up := f.dir + "/upper"
@@ -341,7 +341,7 @@ func TestLooseObjects(t *testing.T) {
 }
 
 // TestTablesThatCannotBeRead: a table that the run put on the list, and that git would
-// miss, is told.
+// miss, is reported.
 func TestTablesThatCannotBeRead(t *testing.T) {
 	f := newField(t, Copy).upper(".git/reftable/tables.list=gone.ref\n")
 	s := f.collect()

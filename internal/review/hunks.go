@@ -29,8 +29,8 @@ func shared(a, b []byte, keep int) (lines, start int) {
 	return lines, same
 }
 
-// tail returns how many bytes at the end of two texts are equal lines, but for
-// the first keep of these.
+// tail returns how many bytes at the end of two texts are equal lines, except for the
+// first keep of these.
 func tail(a, b []byte, keep int) int {
 	n := min(len(a), len(b))
 	same := 0

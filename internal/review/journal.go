@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// What Apply does to a path.
+// act is what Apply does to a path.
 type act string
 
 const (
@@ -48,15 +48,15 @@ type note struct {
 	Locks  []workspace.Name `json:"locks,omitempty"`
 }
 
-// made says which inode the temporary of a step is, so that what is found under
-// its name can be told from what was swapped out.
+// made identifies the inode of the temporary of a step, to distinguish what is found
+// under its name from what was swapped out.
 type made struct {
 	Step int    `json:"step"`
 	Ino  uint64 `json:"ino"`
 	Dev  uint64 `json:"dev"`
 }
 
-// left says what a step makes of its path.
+// left is what a step makes of its path.
 type left struct {
 	Step  int   `json:"step"`
 	State State `json:"state"`

@@ -200,7 +200,7 @@ func TestWhatIsText(t *testing.T) {
 }
 
 // TestKindsOfPrograms: a program is known by how it begins; one of Windows by a second
-// mark too, for a text may begin with MZ.
+// mark too, because a text may begin with MZ.
 func TestKindsOfPrograms(t *testing.T) {
 	windows := func(at int, mark string) []byte {
 		b := make([]byte, max(at+len(mark), 64))
@@ -226,8 +226,8 @@ func TestKindsOfPrograms(t *testing.T) {
 	}
 }
 
-// TestNamesThatDifferInCase: a new name is told of the neighbours from which only case
-// tells it, old ones and new ones, eight at most, and of nothing in another directory.
+// TestNamesThatDifferInCase: the notes of a new name list the neighbours, old and new,
+// that differ from it only in case, eight at most, and none of another directory.
 func TestNamesThatDifferInCase(t *testing.T) {
 	f := newField(t, Overlay).lower("d/Readme=1", "d/keep=1", "e/OTHER=1", "d/gone=1", "README=1")
 	f.upper("d/README=1", "d/readme=2", "d/other=1", "d/keep=2", "d/new/ReadMe=1", "d/GONE=1", "d/gone!")

@@ -92,8 +92,8 @@ func TestWhatIsExpected(t *testing.T) {
 	}
 }
 
-// TestWhatAPathMustBe: what Apply made of it, what was kept, or what is in the workspace
-// if that is as old as the run; else nobody knows.
+// TestWhatAPathMustBe: what Apply made of it, what was kept, or what is in the
+// workspace if that is as old as the run; otherwise it is unknown.
 func TestWhatAPathMustBe(t *testing.T) {
 	f := newField(t, Overlay).lower("a=workspace", "kept=new", "dir/x=1", "keptdir=1", "gone=1", "done=1", "l->d", "made=1")
 	f.make(f.dir+"/base", "0640 kept=old", "keptdir/x=1", "gone=old", "made=old")
@@ -185,8 +185,8 @@ func TestWhatAPathMustBe(t *testing.T) {
 	}
 }
 
-// TestOldSideOfAName: what was kept comes before the workspace, a directory is that of the
-// workspace while it has one, and each name is told once.
+// TestOldSideOfAName: what was kept comes before the workspace, a directory is that of
+// the workspace while it has one, and each name is listed once.
 func TestOldSideOfAName(t *testing.T) {
 	f := newField(t, Overlay).lower("d/a=workspace", "d/both=workspace", "0750 d/sub/x=1", "d/made=1", "d/became=1", "only/x=1")
 	f.make(f.dir+"/base", "d/both=kept", "d/sub/y=1", "d/kept=1", "d/became/y=1", "d/lost/y=1")
@@ -250,7 +250,7 @@ func TestOldSideOfAName(t *testing.T) {
 	}
 }
 
-// TestWhatAReviewHolds: what is beyond a limit is counted, and told at the end.
+// TestWhatAReviewHolds: what is beyond a limit is counted, and reported at the end.
 func TestWhatAReviewHolds(t *testing.T) {
 	c := &collector{lim: limits{changes: 2, names: 3, compare: 10, unseen: 1}}
 	if !c.reserve("ab") || c.reserve("cd") || !c.reserve("c") || c.reserve("") {

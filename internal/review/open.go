@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// maxName is the longest path in bytes, from the workspace, that is looked at:
-// the kernel takes no longer one in a call, and nobody could open it later.
+// maxName is the longest path in bytes, from the workspace, that is examined: the
+// kernel takes no longer one in a call, so it could not be opened later.
 const maxName = 4095
 
 // openDir opens a directory for reading.
@@ -55,9 +55,9 @@ func openOwn(root int, rel string) (f *os.File, opened bool, err error) {
 	return f, true, err
 }
 
-// openFile opens a regular file for reading, and nothing else: no FIFO is
-// waited for, no device is told of it. A file that its owner closed to himself
-// is opened for a moment where own is set.
+// openFile opens a regular file for reading, and nothing else: it never waits for a
+// FIFO or disturbs a device. A file that is closed to its owner is opened up for a
+// moment if own is set.
 func openFile(dir int, name string, own bool) (*os.File, error) {
 	fd, err := workspace.OpenBeneath(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if own && errors.Is(err, unix.EACCES) {
@@ -136,7 +136,7 @@ func typeOf(mode uint16) Type {
 	return Device
 }
 
-// whiteout reports whether st is the device that stands for a deleted name.
+// whiteout reports whether st is the device that marks a deleted name.
 func whiteout(st *unix.Statx_t) bool {
 	return st.Mode&unix.S_IFMT == unix.S_IFCHR && st.Rdev_major == 0 && st.Rdev_minor == 0
 }

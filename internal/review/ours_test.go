@@ -61,7 +61,7 @@ func TestWhatIsOursAlready(t *testing.T) {
 	}
 }
 
-// TestDirectoryThatCannotBeReached: the message says what is in the way.
+// TestDirectoryThatCannotBeReached: the message names the obstacle.
 func TestDirectoryThatCannotBeReached(t *testing.T) {
 	for err, want := range map[error]string{
 		unix.ELOOP: `"d", or what is above it, is a link or a file in the workspace now`, unix.ENOTDIR: `"d", or what is above it, is a link or a file in the workspace now`,

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// tempPrefix begins the names under which Apply prepares things. Whoever finds
-// one after an apply died can apply again, which removes it.
+// tempPrefix begins the names under which Apply prepares things. If one is left after
+// an interrupted apply, another apply removes it.
 const tempPrefix = ".holdfast-apply-"
 
 func tempName() string { return tempPrefix + strings.ToLower(rand.Text()) }
@@ -292,9 +292,9 @@ func (a *applier) keepDir(path string) (int, error) {
 	return workspace.OpenBeneath(a.trees.base, path, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
-// keepCopy copies to another file system, under a name that only becomes the
-// right one when all is there. What an apply that was broken in the middle has
-// left there under the private name is made anew.
+// keepCopy copies to another file system, under a name that only becomes the right one
+// when all is there. What an interrupted apply has left there under the private name is
+// made again.
 func (a *applier) keepCopy(dir int, temp string, in int, name string, st *unix.Statx_t) error {
 	if err := a.remove(in, temp); err != nil || unix.Fstatat(in, name, new(unix.Stat_t), unix.AT_SYMLINK_NOFOLLOW) == nil {
 		return err // or it was kept already
@@ -311,7 +311,7 @@ func (a *applier) keepCopy(dir int, temp string, in int, name string, st *unix.S
 	}
 	from, err := openFile(dir, temp, false)
 	if err != nil {
-		return nil // nobody could read it before, either
+		return nil // it was not readable before, either
 	}
 	defer from.Close()
 	to, err := a.d.create(in, temp)

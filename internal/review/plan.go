@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// plan says what is to be done for c, or that nothing is left to be done, or
-// that it cannot: then nothing of it has been.
+// plan returns the steps for c, or reports that nothing is left to do, or that it
+// cannot be done: then no part of it has been.
 func (a *applier) plan(c *Change) ([]*work, error) {
 	digest, err := a.digest(c)
 	if err != nil {
@@ -261,7 +261,7 @@ func (a *applier) chmodStep(w *work) error {
 	}
 	mode := w.ours.Mode
 	if w.ours.Type == Dir {
-		mode |= 0o700 // whoever closed it to its owner closed it to the review too
+		mode |= 0o700 // a directory closed to its owner was closed to the review too
 	}
 	return a.d.do("chmod", func() error { return unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode) })
 }

@@ -105,8 +105,8 @@ func TestPlanOfAcceptedLines(t *testing.T) {
 	}
 }
 
-// TestNoteOfADeadApply: an apply that died is ended without a word, and told if it cannot
-// be ended or goes on.
+// TestNoteOfADeadApply: an interrupted apply is ended silently, and reported if it
+// cannot be ended or is still running.
 func TestNoteOfADeadApply(t *testing.T) {
 	for want, does := range map[string]func(f *field){
 		"": func(*field) {},
@@ -127,7 +127,8 @@ func TestNoteOfADeadApply(t *testing.T) {
 }
 
 // TestHistoryOfManySteps: a history is carried to its end over several batches, and no
-// further than the batch in which something failed: a ref would lead to what is not there.
+// further than the batch in which something failed: a ref would lead to a missing
+// object.
 func TestHistoryOfManySteps(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -163,9 +164,9 @@ func TestHistoryOfManySteps(t *testing.T) {
 	}
 }
 
-// TestDirectoriesThatAreMade: a directory is made beside its place where it cannot be moved
-// there, one that somebody made meanwhile serves as well, and other bits of one that was
-// there are set on it and replace nothing.
+// TestDirectoriesThatAreMade: a directory is made beside its place if it cannot be
+// moved there, one that another program made meanwhile serves as well, and different
+// bits are set on an existing one and replace nothing.
 func TestDirectoriesThatAreMade(t *testing.T) {
 	meanwhile := func(ws string) func(string, bool) error {
 		return func(op string, done bool) error {

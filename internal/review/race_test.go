@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Somebody is at work in the workspace while changes are applied: moves
-// directories, puts links in their place, replaces and removes files. Nothing
-// outside may change, no file may be a mixture, and what he wrote last may not
-// be lost without a word.
+// Another program works in the workspace while changes are applied: it moves
+// directories, puts links in their place, replaces and removes files. Nothing outside
+// may change, no file may be a mixture, and what it wrote last may not be lost
+// silently.
 func TestApplyInABusyTree(t *testing.T) {
 	top := inMemory(t)
 	f := newFieldIn(t, Overlay, top)
@@ -99,7 +99,7 @@ func moves(ws, outside string, stop chan struct{}) {
 	}
 }
 
-// replaces writes files anew, by renaming over them and in place of them.
+// replaces rewrites files, by renaming over them and in place.
 func replaces(ws string, stop chan struct{}) {
 	for n := 0; ; n++ {
 		select {

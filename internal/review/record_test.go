@@ -140,8 +140,8 @@ func TestContentOfASide(t *testing.T) {
 	}
 }
 
-// TestChangeTimeInADigest: it counts, but for a file that its owner may not read:
-// looking at one moves it.
+// TestChangeTimeInADigest: it counts, except for a file that its owner may not read:
+// reading one moves it.
 func TestChangeTimeInADigest(t *testing.T) {
 	for mode, counts := range map[uint16]bool{0o400: true, 0o644: true, 0o244: false, 0: false} {
 		a := unix.Statx_t{Mode: unix.S_IFREG | mode}
@@ -156,8 +156,8 @@ func TestChangeTimeInADigest(t *testing.T) {
 	}
 }
 
-// TestDecisionsThatCannotBeRead: a file that is no record of decisions is refused, and
-// is not taken for one without any.
+// TestDecisionsThatCannotBeRead: a file that is not a record of decisions is refused,
+// and is not taken for an empty one.
 func TestDecisionsThatCannotBeRead(t *testing.T) {
 	for content, want := range map[string]string{
 		`{"version":1,"changes":{"a":{"decision":"accept","digest":"1"}}}`: "",

@@ -56,7 +56,7 @@ func (a *applier) recovered(in *intent, format string, args ...any) {
 	a.rep.Recovered = append(a.rep.Recovered, Problem{in.Path, fmt.Sprintf(format, args...)})
 }
 
-// recoverStep ends one step; did says that it is carried out.
+// recoverStep ends one step; did means that it is carried out.
 func (a *applier) recoverStep(s *journalState, in *intent) (did bool, err error) {
 	at, name := cut(string(in.Path))
 	if in.Temp == "" {
@@ -181,7 +181,7 @@ func (a *applier) recoverBack(room, dir int, name string, in *intent, ours made)
 	return err
 }
 
-// unlock removes a lock of git that an apply made, or what was to become one.
+// unlock removes a lock of git that an apply made, or its temporary file.
 func (a *applier) unlock(path string) error {
 	at, name := cut(path)
 	if strings.HasPrefix(name, tempPrefix) && a.trees.ready >= 0 {
@@ -196,7 +196,7 @@ func (a *applier) unlock(path string) error {
 	defer unix.Close(dir)
 	b, err := readAt(dir, name, false)
 	if err != nil || string(b.data) != lockText && !strings.HasPrefix(name, tempPrefix) {
-		return nil // it is not there, or somebody else's
+		return nil // it is not there, or not ours
 	}
 	if err := a.d.unlink(dir, name); err != nil && !absent(err) {
 		return fmt.Errorf("removing the lock %q, which apply made: %w", path, err)

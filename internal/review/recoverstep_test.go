@@ -13,8 +13,9 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// TestEachStepIsEnded: a step that an apply which died had begun is carried out or undone,
-// by what has its name and what has the private one; no file of anybody is lost.
+// TestEachStepIsEnded: a step that an interrupted apply had begun is carried out or
+// undone, according to the files with its name and with the private one; no file is
+// lost.
 func TestEachStepIsEnded(t *testing.T) {
 	old := func(content string) State {
 		sum := map[string]string{"old": "cba06b5736faf67e54b07b561eae94395e774c517a7d910a54369e1263ccfbd4", "new": "11507a0e2f5e69d5dfa40a62a1bd7b6ee57e6bcd85c67c9b8431b36fff21c437"}[content]
@@ -160,8 +161,8 @@ func TestEndOfADeadApply(t *testing.T) {
 	}
 }
 
-// TestLockOfAnApply: a lock that an apply made is removed, and so is what was to become
-// one, wherever it is; a failure is reported, but not that it is gone.
+// TestLockOfAnApply: a lock that an apply made is removed, and so is its temporary
+// file, wherever it is; a failure is reported, but not that it is gone.
 func TestLockOfAnApply(t *testing.T) {
 	const temp = tempPrefix + "x"
 	for _, row := range []struct {

@@ -31,7 +31,7 @@ func (r Reviewed) Waits() bool {
 }
 
 // Reviews lists the runs whose changes are kept, the newest first. What cannot be
-// understood is named in the error, and the others are listed all the same.
+// understood is named in the error, and the others are still listed.
 func Reviews(state string) ([]Reviewed, error) {
 	found, err := workspace.Reviews(state)
 	all := make([]Reviewed, len(found))
@@ -42,7 +42,7 @@ func Reviews(state string) ([]Reviewed, error) {
 	return all, err
 }
 
-// Forget removes what is kept of a run. It says so first, so that what a sudden
+// Forget removes what is kept of a run. It records that first, so that what a sudden
 // death leaves is not taken for a review.
 func (r Reviewed) Forget() error {
 	r.State = workspace.ReviewDropped
@@ -55,7 +55,7 @@ func (r Reviewed) Forget() error {
 	return nil
 }
 
-// SetState says how far the review is.
+// SetState sets how far the review is.
 func (r *Reviewed) SetState(state workspace.ReviewState) error {
 	if r.State == state {
 		return nil

@@ -120,7 +120,7 @@ func (s *saved) release() error {
 	return f.Close()
 }
 
-// entry returns the entry of a change, a new one where there is none.
+// entry returns the entry of a change, a new one if there is none.
 func (s *saved) entry(c *Change) *savedChange {
 	e := s.list[c.Path]
 	if e == nil {

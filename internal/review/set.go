@@ -19,7 +19,7 @@ const (
 	Direct  Mode = "direct"  // the run wrote into the workspace: changes are listed only
 )
 
-// Source is a run whose changes are to be reviewed.
+// Source is a run whose changes will be reviewed.
 type Source struct {
 	Workspace string          // absolute, resolved
 	Dir       string          // of the review: STATE/reviews/SESSION
@@ -45,7 +45,7 @@ const (
 	Renamed          // the same content under another name
 	ModeChanged      // the same content with other permission bits
 	TypeChanged      // a file became a link, or the like
-	History          // what git keeps in a repository besides settings and hooks, taken as one
+	History          // what git keeps in a repository other than settings and hooks, taken as one
 )
 
 var kinds = [...]string{"", "added", "modified", "deleted", "renamed", "mode", "type", "history"}
@@ -61,7 +61,7 @@ func (k *Kind) UnmarshalText(b []byte) error { return parseEnum(kinds[:], b, k) 
 // Type is the type of a file.
 type Type uint8
 
-// The types. None stands for no file.
+// The types. None means no file.
 const (
 	None Type = iota
 	File
@@ -82,7 +82,7 @@ func (t Type) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (t *Type) UnmarshalText(b []byte) error { return parseEnum(types[:], b, t) }
 
-// Decision is what a human said of a change or of a hunk.
+// Decision is a human's decision on a change or on a hunk.
 type Decision uint8
 
 // The decisions. A change some of whose hunks are accepted is Accept itself.
@@ -168,7 +168,7 @@ func (c *Change) Flagged() bool { return len(c.Flags) > 0 }
 type HistoryInfo struct {
 	Branch  string      `json:"branch,omitempty"` // that HEAD names; "" when it is detached
 	Commits []Commit    `json:"commits"`          // new ones on the way from HEAD, newest first, MaxCommits at most
-	More    bool        `json:"more,omitempty"`   // the way goes on into commits that could not be read, or are too many
+	More    bool        `json:"more,omitempty"`   // the history continues in commits that could not be read, or are too many
 	Refs    []RefChange `json:"refs"`
 	Objects int         `json:"objects"` // new loose objects
 	Packs   int         `json:"packs"`   // new packs, whose content is not looked into
@@ -182,8 +182,8 @@ type Commit struct {
 	Subject string `json:"subject"` // the first line, 200 bytes at most
 }
 
-// RefChange is a branch, tag or other ref that was moved. Old or New is "" where
-// there was or is none.
+// RefChange is a branch, tag or other ref that was moved. Old or New is "" if there was
+// or is none.
 type RefChange struct {
 	Name string `json:"name"`
 	Old  string `json:"old,omitempty"`
@@ -196,8 +196,8 @@ type Unseen struct {
 	Reason string         `json:"reason"` // in words
 }
 
-// Set is all that a run changed. It is not safe for use by several goroutines,
-// but for Diff and Content.
+// Set is all that a run changed. It is not safe for use by several goroutines, except
+// Diff and Content.
 type Set struct {
 	Source  Source         `json:"-"`
 	Mode    Mode           `json:"mode"`
@@ -211,9 +211,9 @@ type Set struct {
 	began int64                         // ns
 
 	listed  bool // there is a list of all files at the start
-	running bool // the run goes on
+	running bool // the run is still active
 
-	recovered []Problem // from an apply that died, for the next report
+	recovered []Problem // from an interrupted apply, for the next report
 	apart     map[string]bool
 	dev       uint64 // of the directory that was the workspace; 0: not known
 	ino       uint64
@@ -279,8 +279,7 @@ func (s *Set) Counts() Counts {
 	return n
 }
 
-// Find returns the change of a path, of a rename by its new path; nil when
-// there is none.
+// Find returns the change of a path, of a rename by its new path; nil if there is none.
 func (s *Set) Find(path string) *Change { return s.index[path] }
 
 // Settled reports whether nothing is left to decide or to apply: the review can

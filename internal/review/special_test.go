@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// What is no file, directory or link is named, and never applied; nobody opens it.
+// What is not a file, directory or link is listed, but never applied or opened.
 func TestSocketsAndPipes(t *testing.T) {
 	specials(t, "socket", map[string]special{"made": {unix.S_IFSOCK, 0}, "was": {unix.S_IFSOCK, 0}})
 	specials(t, "fifo", map[string]special{"made": {unix.S_IFIFO, 0}, "was": {unix.S_IFIFO, 0}})
@@ -30,7 +30,7 @@ type special struct {
 	dev  uint64
 }
 
-// specials has a run make nodes, one of them in the place of a file.
+// specials has a run make nodes, one of them replacing a file.
 func specials(t *testing.T, kind string, nodes map[string]special) {
 	t.Helper()
 	f := newField(t, Overlay)

@@ -24,8 +24,8 @@ func sameState(a, b workspace.Identity, moved bool) bool {
 	return a == b
 }
 
-// readFacts calls f for each file of a list that was written when the run began.
-// No list is no error, and false.
+// readFacts calls f for each file of a list that was written when the run began. A
+// missing list is not an error, and returns false.
 func readFacts(name string, f func(path string, i workspace.Identity)) (began int64, listed bool, err error) {
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

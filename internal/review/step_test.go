@@ -31,7 +31,7 @@ func (f *field) applier(s *Set, hook func(op string, done bool) error) *applier 
 	return a
 }
 
-// says reports whether err is none where want is "", and holds want otherwise.
+// says reports whether err is nil if want is "", and otherwise contains want.
 func says(err error, want string) bool {
 	return (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want))
 }
@@ -131,8 +131,8 @@ func TestKeepsWhatIsReplaced(t *testing.T) {
 	}
 }
 
-// TestSwapAmongOthers: what takes a place does so only where what is replaced is what was
-// expected and the directory is where it was; else all is as somebody else made it.
+// TestSwapAmongOthers: a swap happens only if what it replaces is what was expected and
+// the directory is where it was; otherwise the other program's state stays.
 func TestSwapAmongOthers(t *testing.T) {
 	const moved, ours = `directory "d" was moved away meanwhile`, "ours"
 	away := func(ws string) { os.Rename(ws+"/d", ws+"/away"); os.Mkdir(ws+"/d", 0o755) }

@@ -70,11 +70,11 @@ func (a *applier) place(w *work) error {
 	return nil
 }
 
-// swapBack undoes an exchange. If somebody put yet another thing into the place,
-// that one stays there, and what came out is left under its private name.
+// swapBack undoes an exchange. If another program put yet another file into the place,
+// that file stays there, and what came out is left under its private name.
 func (a *applier) swapBack(room, dir int, temp, name string, ours made) error {
 	err := a.d.rename(room, temp, dir, name, unix.RENAME_EXCHANGE)
-	if errors.Is(err, unix.ENOENT) { // somebody removed ours
+	if errors.Is(err, unix.ENOENT) { // another program removed ours
 		err = a.d.rename(room, temp, dir, name, unix.RENAME_NOREPLACE)
 	}
 	if err != nil {
@@ -82,7 +82,7 @@ func (a *applier) swapBack(room, dir int, temp, name string, ours made) error {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstatat(room, temp, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return nil // taken away by somebody: ours was
+		return nil // taken by another program: it was ours
 	}
 	if st.Ino == ours.Ino && st.Dev == ours.Dev {
 		return nil

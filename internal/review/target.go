@@ -32,8 +32,8 @@ type expected struct {
 	ID *workspace.Identity `json:"id,omitempty"` // of the file itself; nil: any file of that state
 }
 
-// matches reports whether what is at name in dir is as expected. moved says that the
-// name was given to it by Apply, which moves its change time.
+// matches reports whether what is at name in dir is as expected. moved means that Apply
+// gave it the name, which moves its change time.
 func (e expected) matches(dir int, name string, moved bool) (bool, error) {
 	var st unix.Statx_t
 	err := status(dir, name, &st)
@@ -77,8 +77,8 @@ func (e expected) contentMatches(f *os.File) (bool, error) {
 	return err == nil && n == e.Size && hex.EncodeToString(h.Sum(nil)) == e.SHA256, err
 }
 
-// descriptorMatches reports whether an open file has the bits and the content that are
-// expected: a name that was looked at may stand for another file by now.
+// descriptorMatches reports whether an open file has the expected bits and content: a
+// name that was checked may lead to another file by now.
 func (e expected) descriptorMatches(fd int, st *unix.Statx_t) (bool, error) {
 	if uint32(st.Mode)&0o777 != e.Mode || e.Type == File && int64(st.Size) != e.Size {
 		return false, nil
@@ -120,7 +120,7 @@ func (s *Set) expectedNow(c *Change) (e expected, known bool, err error) {
 	}
 	if c.OldType == None || c.Kind == Renamed {
 		_, there := s.start[path]
-		return e, !there, nil // if it was there, somebody else removed it
+		return e, !there, nil // if it was there, another program removed it
 	}
 	if s.trees.base >= 0 {
 		side, err := readSide(s.trees.base, path, false)
@@ -164,8 +164,8 @@ func (s *Set) conflict(c *Change, path, why string) Conflict {
 		kept = err == nil && side.Type != None
 	}
 	if !kept && !s.trees.gone[path] && c.OldType != None {
-		// What Collect took for the old side is the workspace itself, which is
-		// no longer what it was.
+		// The old side that Collect read is the workspace itself, which has changed
+		// since.
 		k.Base = Side{Type: c.OldType}
 	}
 	return k

@@ -18,7 +18,7 @@ type trees struct {
 	tree  int // the workspace
 	ready int // what Apply prepares, where no run can write; -1 while nothing is
 
-	// gone are paths of which Apply knows that they were not there at the start.
+	// gone are paths that Apply knows were not there at the start.
 	gone  map[string]bool
 	modes map[string]uint32 // of what was kept, when the run began; 0: not known
 }
@@ -129,7 +129,7 @@ func (l *level) oldNames(f func(string) error) error {
 		var st unix.Statx_t
 		err := names(d, func(n string) error {
 			if d == l.tree && l.base != nil && status(int(l.base.Fd()), n, &st) == nil {
-				return nil // told already
+				return nil // already visited
 			}
 			if l.t.gone[join(l.path, n)] {
 				return nil

@@ -13,12 +13,12 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// limits bound what one review holds in memory. What is beyond is counted as
-// unseen, and the review says so.
+// limits bound what one review holds in memory. What exceeds them is counted as unseen,
+// and the review says so.
 type limits struct {
 	changes int
 	names   int   // bytes of all paths
-	compare int64 // bytes that are read to tell touched from changed, and to find renames
+	compare int64 // bytes that are read to distinguish touched from changed, and to find renames
 	unseen  int   // rows
 }
 

@@ -69,8 +69,8 @@ func received(t *testing.T, posted <-chan string) string {
 	return ""
 }
 
-// anchored cuts the end of a record off: where its head is gone too, the anchor
-// alone can tell.
+// anchored cuts off the end of a record: if its head is gone too, only the anchor shows
+// it.
 func anchored(t *testing.T, task *Task, session, anchor string) {
 	t.Helper()
 	path := filepath.Join(task.Log, session+".jsonl")

@@ -94,8 +94,8 @@ func pushesTo(t *testing.T, n *testenv.Network, deny event.Kind, private, public
 	}
 }
 
-// answerAll is a human who allows everything but one kind. What it returns ends
-// him, and says about what he was asked.
+// answerAll is a human who allows everything but one kind. The returned function ends
+// it and returns the kinds that it was asked about.
 func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.Kind) {
 	t.Helper()
 	key, err := consent.ApproverKey(task.Keys)
@@ -132,7 +132,7 @@ func answerAll(t *testing.T, task *Task, deny event.Kind) (asked func() []event.
 	}
 }
 
-// gitServers serve a repository to whoever has the secret, and one to everybody. It
+// gitServers serve one repository to clients with the secret, and one to all. It
 // returns the directory where they are.
 func gitServers(t *testing.T, n *testenv.Network, secret string) string {
 	t.Helper()

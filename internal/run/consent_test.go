@@ -138,7 +138,7 @@ func repository(t *testing.T, n *testenv.Network, address string) {
 	t.Cleanup(func() { server.Close() })
 }
 
-// TestARunEndsAlthoughSomethingWaits lets nobody answer.
+// TestARunEndsAlthoughSomethingWaits has a human who never answers.
 func TestARunEndsAlthoughSomethingWaits(t *testing.T) {
 	testenv.WithNetwork(t, hosts, func(t *testing.T, n *testenv.Network) {
 		task, _ := browse(t, fetch+"http://allowed.test/a & "+fetch+"http://denied.test/b & until test -e asked; do sleep 0.02; done; exit 3")

@@ -5,7 +5,7 @@
 // the command, settle, record the end (events.go). A launch is tried again while the
 // workspace changes under it. Settle and Reload reach a run from outside.
 //
-// session is the directory of a run, sensors what watches it, relay what stands between
-// its command and its caller, orders what arrives at its control socket. None takes a
-// decision that a room could take, and no room knows them.
+// session is the directory of a run, sensors what watches it, relay what connects its
+// command and its caller, orders what arrives at its control socket. They make no
+// decision that a room could make, and no room knows them.
 package run

@@ -79,8 +79,8 @@ func posture(p boundary.Posture) map[string]string {
 	}
 }
 
-// recordReload records that the policy was loaded again, or why it was not, and
-// returns what its caller has to tell.
+// recordReload records that the policy was reloaded, or why it was not, and returns the
+// error for its caller to report.
 func (r *running) recordReload(err error) error {
 	e := event.Event{Action: event.PolicyReload, Object: r.task.Plan.Workspace, Verdict: event.Allowed}
 	if err != nil {

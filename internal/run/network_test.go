@@ -101,7 +101,7 @@ func reaches(t *testing.T, n *testenv.Network, rung boundary.Rung) {
 	}
 }
 
-// TestReload lets other rules hold for a run that goes on.
+// TestReload changes the rules of a running run.
 func TestReload(t *testing.T) {
 	testenv.WithNetwork(t, hosts, func(t *testing.T, n *testenv.Network) {
 		site(t, n, "93.184.215.14:80")

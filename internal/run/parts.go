@@ -50,7 +50,7 @@ func (r *running) newEgress() (*egress.Egress, error) {
 	})
 }
 
-// relay is what stands between the command and its caller.
+// relay connects the command and its caller.
 func (r *running) relay() relay.Config {
 	t := r.task
 	return relay.Config{

@@ -46,7 +46,7 @@ func hasAlert(all []event.Event, rule string) bool {
 	return slices.ContainsFunc(all, func(e event.Event) bool { return e.Action == event.AlertRaise && e.Object == rule })
 }
 
-// TestBoundaryThatDiffersIsAnAlert: nothing is executed, and somebody is told.
+// TestBoundaryThatDiffersIsAnAlert: nothing is executed, and an alert is raised.
 func TestBoundaryThatDiffersIsAnAlert(t *testing.T) {
 	task, _ := newBench(t, "true")
 	task.Log = filepath.Join(t.TempDir(), "log")

@@ -51,7 +51,8 @@ func hostile() int {
 		}
 		unix.IoctlSetInt(int(f.Fd()), unix.FS_IOC_SETFLAGS, 0x10)
 	}
-	// A descriptor from before the copy goes on showing the original; it must not write to it.
+	// A descriptor from before the copy still shows the original; it must not write to
+	// it.
 	if f, err := os.Open(".git/HEAD"); err == nil {
 		os.WriteFile(".git/HEAD", []byte("changed\n"), 0o644)
 		w, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), os.O_WRONLY|os.O_TRUNC, 0)
@@ -117,7 +118,7 @@ func TestReviewHoldsAgainstAHostileProgram(t *testing.T) {
 	}
 }
 
-// unlockAll lets the test's directory be removed by whoever runs the test.
+// unlockAll makes the test's directory removable by the user who runs the test.
 func unlockAll(t *testing.T, root string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {

@@ -180,8 +180,8 @@ func TestReviewOutlivesSuddenDeath(t *testing.T) {
 	}
 }
 
-// TestSweepFinishesReviews has storage that nobody looked after: as it is at
-// each step of a run.
+// TestSweepFinishesReviews has storage that was left behind: as it is at each step of a
+// run.
 func TestSweepFinishesReviews(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

@@ -53,7 +53,7 @@ func newReview(t *testing.T, view policy.View, argv ...string) *Task {
 	return task
 }
 
-// fingerprint is all of a tree that one can see, but for times of reading.
+// fingerprint is everything visible in a tree, except access times.
 func fingerprint(t *testing.T, root string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

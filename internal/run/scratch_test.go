@@ -31,7 +31,7 @@ cp "$OLDPWD/src" "$HOLDFAST_OUTPUT/result"; mkdir -p "$HOLDFAST_OUTPUT/.git/hook
 	task.Plan.Paths = []policy.PathRule{{Path: w, Access: policy.Read}, {Path: out, Access: policy.Write, Origin: policy.Origin{File: "--output"}}}
 	task.Plan.Env = append(task.Plan.Env, policy.Env{Name: "HOLDFAST_SCRATCH", Value: policy.ScratchDir}, policy.Env{Name: "HOLDFAST_OUTPUT", Value: out})
 	for round := range 2 { // the second time the output is there already, with what was left in it
-		task.Streams.In = strings.NewReader("") // a run does not wait for who reads it
+		task.Streams.In = strings.NewReader("") // a run does not wait for a reader
 		r, err := task.Run(t.Context())
 		if err != nil || r.Exit.Status() != 0 {
 			t.Fatalf("round %d: got %+v, %v", round, r.Exit, err)
@@ -52,7 +52,7 @@ cp "$OLDPWD/src" "$HOLDFAST_OUTPUT/result"; mkdir -p "$HOLDFAST_OUTPUT/.git/hook
 	}
 }
 
-// TestOutputIsNoWayOut has a link where the output is to be made.
+// TestOutputIsNoWayOut has a link at the path where the output would be made.
 func TestOutputIsNoWayOut(t *testing.T) {
 	task, _ := newBench(t, "true")
 	w := task.Plan.Workspace

@@ -30,7 +30,7 @@ import (
 // and in errors. The server must have got it.
 func TestSecretIsNowhere(t *testing.T) {
 	testenv.WithNetwork(t, hosts, func(t *testing.T, n *testenv.Network) {
-		secret := "ghp_" + rand.Text() + "0123456789" // not a constant: those stand in this program's file
+		secret := "ghp_" + rand.Text() + "0123456789" // not a constant, which would be in this program's file
 		t.Setenv("LENT_TOKEN", secret)
 		got := make(chan http.Header, 16)
 		serveTLS(t, n, "93.184.215.14:443", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -35,9 +35,9 @@ type Task struct {
 	Keys       string                // directory of the keys that sign them
 	Version    string                // of Holdfast: the release
 	Build      string                // of Holdfast: release and commit
-	Notify     func(line string)     // is told of alerts while the command runs, a line each; nil for not
-	Progress   func(line string)     // is told what takes long once the command has ended; nil for not
-	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
+	Notify     func(line string)     // gets alerts while the command runs, a line each; nil for none
+	Progress   func(line string)     // gets what takes long once the command has ended; nil for none
+	Asks       func(id, what string) // gets what begins to wait for an answer; nil for none
 	Late       func()                // is called once when the run must be over: no reader is waited for any more; nil for not
 	Grants     string                // directory of grants and revocations of credentials; "" for none
 	Learn      egress.Learn          // what happens to destinations that no rule names
@@ -66,7 +66,7 @@ type (
 	Aftermath   = session.Aftermath
 )
 
-// What Learn is besides nothing.
+// The values of Learn other than off.
 const (
 	LearnObserve = egress.LearnObserve
 	LearnThrough = egress.LearnThrough
@@ -78,7 +78,7 @@ type Result struct {
 	egress.Summary
 	relay.Ended
 	session.Outcome
-	Session    string         // of the record; "" when there is none
+	Session    string         // of the record; "" if there is none
 	Changed    *state.Changes // what an agent changed in its copies of the user's settings; nil for nothing
 	Limited    []policy.Guarantee
 	Asked      gate.Outcomes // what a rule of consent was about
@@ -93,8 +93,8 @@ func (r *Result) warn(err error) {
 	}
 }
 
-// RanError is a failure after the command began: the status that says that nothing
-// ran must not be given.
+// RanError is a failure after the command began: the status for "nothing ran" must not
+// be given.
 type RanError struct{ Err error }
 
 func (e *RanError) Error() string { return e.Err.Error() }
@@ -106,9 +106,16 @@ const attempts = 5
 // waiters is how many goroutines of a run wait in system calls at most times: for the
 // launch, its end, calls and look-ups. The runtime takes a processor from one that
 // waits after up to 10 ms (sysmon in runtime/proc.go), and until then no other
-// goroutine has it: with as many as there are cores, two cores stood still for 8 ms of
+// goroutine has it: with as many as there are cores, two cores were idle for 8 ms of
 // every start.
 const waiters = 8
+
+// Warm computes what every run needs, whatever its policy, concurrently with what comes
+// first.
+func Warm() {
+	go session.Warm()
+	go bus.Warm()
+}
 
 // Run runs the task to its end. An error means that the command was not
 // executed, unless it is a *RanError.
@@ -209,9 +216,9 @@ func (r *running) begin(ctx context.Context) (boundary.Process, error) {
 	}
 }
 
-// mayPass says whether a launch failed because the workspace changed under it:
-// something that was to be protected is gone, or another run replaced it, which
-// takes the mount on it away. Nothing was executed.
+// mayPass reports whether a launch failed because the workspace changed under it:
+// something that should be protected is gone, or another run replaced it, which removes
+// the mount on it. Nothing was executed.
 func mayPass(err error) bool {
 	var posture *boundary.PostureError
 	return errors.Is(err, os.ErrNotExist) || errors.As(err, &posture)
@@ -261,6 +268,7 @@ func (r *running) end(ctx context.Context, result *Result) error {
 	result.Changed, result.Warnings = changed, append(result.Warnings, r.agent.Warnings()...)
 	result.warn(err)
 	unseen := r.sensors.Close()
+	r.session.NoLinks = r.sensors.NoLinks()
 	var unsettled error
 	result.Outcome, unsettled = r.session.Settle(ctx, r.task.user())
 	result.Warnings = append(result.Warnings, r.session.Warnings()...)
@@ -283,11 +291,11 @@ func Settle(ctx context.Context, dir string) error { return session.Recover(ctx,
 // workspace, to a part of it or to what it lies in.
 func Alive(state, root string) []string { return session.Alive(state, root) }
 
-// Reload tells the running sessions below a state directory to load their policy
-// again. Runs that end meanwhile are left out.
+// Reload makes the running sessions below a state directory reload their policy. Runs
+// that end meanwhile are left out.
 func Reload(ctx context.Context, state string) ([]orders.Reloaded, error) {
 	return orders.Reload(ctx, state)
 }
 
-// user is told what takes long once the command has ended.
+// user is notified of what takes long once the command has ended.
 func (t *Task) user() session.User { return session.User{Signals: t.Signals, Progress: t.Progress} }

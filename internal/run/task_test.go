@@ -278,7 +278,7 @@ func TestPublish(t *testing.T) {
 	})
 }
 
-// supervise is a run that a test kills.
+// superviseIt is a run that a test kills.
 func superviseIt(dir string, argv []string) int {
 	t, _, err := bench(dir, argv...)
 	if err != nil {
@@ -322,7 +322,7 @@ func TestKilledSupervisor(t *testing.T) {
 			io.ReadFull(out, make([]byte, len("made\n")))
 			if tt.janitor {
 				killChildren(t, cmd.Process.Pid)
-				// Nobody is left who could remove the control groups.
+				// No process is left that could remove the control groups.
 				defer removeGroups(cmd.Process.Pid)
 			}
 			cmd.Process.Kill()
@@ -378,7 +378,7 @@ func killChildren(t *testing.T, pid int) {
 	}
 }
 
-// heldWithin waits for what is quarantined, and for the end of whoever does it.
+// heldWithin waits for what is quarantined, and for the end of the run that does it.
 func heldWithin(task *Task, limit time.Duration) []string {
 	deadline := time.Now().Add(limit)
 	for {

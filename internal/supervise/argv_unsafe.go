@@ -65,7 +65,7 @@ func (s *Supervisor) batch(tid int, at []uint64) [][]byte {
 	return s.parts[:len(at)]
 }
 
-// argument completes one of which part is known.
+// argument completes an argument of which a part is known.
 func (s *Supervisor) argument(tid int, at uint64, part []byte, room int) (text []byte, left bool, errno syscall.Errno) {
 	if i := bytes.IndexByte(part, 0); i >= 0 {
 		if i > room {

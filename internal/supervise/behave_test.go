@@ -68,7 +68,7 @@ func TestManyConnectsAtOnce(t *testing.T) {
 }
 
 // TestMessagesWithAnAddressAreRecorded has a program send one message that names its
-// address and one that need not, for its socket is connected.
+// address and one that need not, because its socket is connected.
 func TestMessagesWithAnAddressAreRecorded(t *testing.T) {
 	r := start(t, []string{"/proc/self/exe"}, environment(roleVar+"=sends 9"))
 	if status := r.wait(); status != 0 || r.out.String() != "<nil>\n" {
@@ -82,7 +82,7 @@ func TestMessagesWithAnAddressAreRecorded(t *testing.T) {
 	}
 }
 
-// TestProgramsBehaveTheSame runs what is easily broken by somebody who watches.
+// TestProgramsBehaveTheSame runs programs that break easily when they are observed.
 func TestProgramsBehaveTheSame(t *testing.T) {
 	path := behaviour(t)
 	for _, tt := range []struct {

@@ -15,11 +15,11 @@ import (
 // supervisor may not read it, trace it or look at its descriptors.
 const unreadable = "it may be executed but not read, and the kernel would hide what it does from holdfast"
 
-// forbids says whether the kernel did not let the supervisor look.
+// forbids reports whether the kernel did not let the supervisor look.
 func forbids(errno syscall.Errno) bool { return errno == unix.EPERM || errno == unix.EACCES }
 
-// failed says that something of the caller could not be read. A caller that the
-// kernel hides is not answered with anything but its end.
+// failed notes that something of the caller could not be read. A caller that the kernel
+// hides gets no answer, but is killed.
 func (c *call) failed(what string, errno syscall.Errno) {
 	c.unknown(what + ": " + unix.ErrnoName(errno))
 	c.blind = c.blind || forbids(errno)
@@ -45,8 +45,8 @@ func (l *execCall) refuseUnseen() {
 	}
 }
 
-// blinded ends a process that the kernel hides from the supervisor. What it did
-// since its program began is not known, which makes the record one with gaps.
+// blinded kills a process that the kernel hides from the supervisor. What it did since
+// its program began is not known, so the record has a gap.
 func (s *Supervisor) blinded(c *call, p *proc) {
 	s.unseen(p)
 	s.kill(c, p)
@@ -59,7 +59,7 @@ func (s *Supervisor) unseen(p *proc) {
 		"reason": "the kernel hides this process from holdfast, which ended it: its program, or the loader of that, cannot be read"}})
 }
 
-// shuts says whether the file at which a path ended may not be read. It asks the
+// shuts reports whether the file at which a path ended may not be read. It asks the
 // kernel, which knows access control lists.
 func (at *location) shuts() bool {
 	if !at.exists || at.dir == nil || len(at.name) == 0 {

@@ -27,7 +27,7 @@ type call struct {
 	looks     bool   // it is an event only where it is refused
 	private   bool   // it changes what a private tree has
 	shared    bool   // another than its thread can change what its arguments say
-	again     bool   // it was made anew by the kernel, because of a stop of ours
+	again     bool   // the kernel restarted it, because of a stop of ours
 	judged    bool   // by the rules of consent, which let it go on
 	began     int64  // when it was received, by the clock of files, in nanoseconds
 	attribute string // name of an extended attribute, as far as it could be read
@@ -60,20 +60,21 @@ func (c *call) add(key, value string) {
 	c.detail[key] = value
 }
 
-// keeps says of a change that came to something that it goes with the run.
+// keeps notes in the event of a successful private change that it vanishes with the
+// run.
 func (c *call) keeps(e *event.Event) {
 	if c.private && e.Verdict == event.Allowed && e.Error == "" {
 		c.add(event.DetailKept, event.KeptPrivate)
 	}
 }
 
-// uncompared says that what c does is not held against what its event says, and why.
+// uncompared notes that the effect of c is not compared with its event, and why.
 func (c *call) uncompared(why string) {
 	c.add("compared", "no")
 	c.add("reason", why)
 }
 
-// unknown says what could not be found out.
+// unknown notes what could not be found out.
 func (c *call) unknown(what string) {
 	if old := c.detail["unknown"]; old != "" {
 		what = old + "; " + what

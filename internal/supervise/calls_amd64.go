@@ -15,7 +15,7 @@ const (
 	resultRegister = 10 // rax in struct user_regs_struct (arch/x86/include/asm/user_64.h)
 )
 
-// legacyCalls are those that amd64 has besides.
+// legacyCalls are the additional calls of amd64.
 func legacyCalls() map[uint32]callInfo {
 	return map[uint32]callInfo{
 		unix.SYS_OPEN:    one(event.FileOpen, wantRead, none, 0, 1, 2).as(shapeOpen),

@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 
 const (
 	nativeABI = unix.AUDIT_ARCH_AARCH64
-	sysRmdir  = -1 // there is none
+	sysRmdir  = -1 // arm64 has none
 	x32Bit    = 0
 
 	resultRegister = 0 // x0 in struct user_pt_regs (arch/arm64/include/uapi/asm/ptrace.h)

@@ -11,12 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CaughtUp returns when every call that was answered so far is recorded: a caller goes
-// on before its call is written down.
+// CaughtUp returns when every call that was answered so far is recorded: a caller
+// continues before its call is written down.
 func (s *Supervisor) CaughtUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 }
+
+// Linked reports whether a call that makes hard links arrived. Every such call does,
+// whatever its arguments.
+func (s *Supervisor) Linked() bool { return s.links.Load() }
 
 // Close waits until Serve has ended, which it does when everything inside is dead.
 // Calls that wait for a human are refused. An error means that something inside lives

@@ -14,10 +14,10 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// A call that goes on is read again by the kernel (seccomp_unotify(2)): another
+// A call that continues is read again by the kernel (seccomp_unotify(2)): another
 // thread may have written another path meanwhile, another process may have moved a
-// directory of it. So a call that changes a file is compared, where another could
-// have changed what it does, with what it did: its thread is stopped on its way
+// directory of it. So a call that changes a file is compared with what it did, if
+// another thread or process could have changed that: its thread is stopped on its way
 // back (ptrace(2)), before its program's next instruction, and no other call is
 // received until then. A difference is an event that names what was changed.
 
@@ -83,7 +83,7 @@ func (s *Supervisor) compare(c *call, e *event.Event) {
 		if errno != 0 || restarts(result) {
 			release(r.pid, r.signal())
 			s.inFlight[c.tid] = inFlightCall{c.nr, c.proc, true}
-			return // it is made anew, and reported again
+			return // it is restarted, and reported again
 		}
 		other = s.differs(c, e, f, result)
 	}
@@ -99,20 +99,20 @@ func (s *Supervisor) compare(c *call, e *event.Event) {
 	}
 }
 
-// signal is what a thread is let go with that stopped.
+// signal is the signal with which a stopped thread is resumed.
 func (r traceReport) signal() int {
-	if r.event != 0 { // a stop of ours, or of its whole process, which goes on by itself
+	if r.event != 0 { // a stop of ours, or of its whole process, which resumes on its own
 		return 0
 	}
 	return r.sig
 }
 
-// restarts says whether the kernel makes a call again that returned this: the
-// ERESTART errors (include/linux/errno.h), of which programs never see one.
+// restarts reports whether the kernel restarts a call with this result: the ERESTART
+// errors (include/linux/errno.h), which programs never see.
 func restarts(result int64) bool { return result <= -512 && result >= -516 }
 
-// differs puts into e what the call returned, and returns the event of what it did
-// where that is something else than e says. The caller is stopped.
+// differs puts the result of the call into e, and returns the event of what it did if
+// that differs from e. The caller is stopped.
 func (s *Supervisor) differs(c *call, e *event.Event, f *foreseen, result int64) *event.Event {
 	if result < 0 {
 		s.came(e, c, unix.ErrnoName(syscall.Errno(-result)))
@@ -163,7 +163,7 @@ func (s *Supervisor) came(e *event.Event, c *call, errno string) {
 	}
 }
 
-// instead is the event of what a call did in the place of what e says.
+// instead is the event of what a call did other than e says.
 func (s *Supervisor) instead(c *call, e *event.Event, said, at string) *event.Event {
 	o := event.Event{Action: e.Action, Object: at, Verdict: event.Allowed, Detail: map[string]string{"instead_of": said}}
 	for _, key := range []string{"how", "mode", "owner"} {
@@ -185,8 +185,8 @@ func (s *Supervisor) instead(c *call, e *event.Event, said, at string) *event.Ev
 	return &o
 }
 
-// openedAt says what a descriptor that c opened is open on, "" where it is gone,
-// and whether that is what was foreseen.
+// openedAt returns what a descriptor that c opened is open on, "" if it is gone, and
+// whether that is what was foreseen.
 func (s *Supervisor) openedAt(c *call, f *foreseen, fd int) (at string, fits bool) {
 	r := s.resolver
 	r.name = fmt.Appendf(c.proc.entry(r.name[:0], c.tid), "fd/%d\x00", fd)

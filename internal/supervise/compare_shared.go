@@ -25,9 +25,9 @@ const (
 	pageShared  = 1 << 61 // of a file, or of memory that is shared
 )
 
-// reachable says whether another than the caller can change what its arguments
-// say, while its call is under way: another thread, a process with the same
-// memory, or one that has the page mapped or opened where a path stands.
+// reachable reports whether anything but the caller can change its arguments while the
+// call is under way: another thread, a process with the same memory, or one that has
+// mapped or opened the page with a path.
 func (s *Supervisor) reachable(c *call) bool {
 	p := c.proc
 	if s.sharing || c.tid != p.pid || p.pidfd < 0 {
@@ -73,8 +73,8 @@ func (l *looked) threads() int {
 	return int(st.Nlink) - 2 // proc_task_getattr in fs/proc/base.c
 }
 
-// own says whether a path at addr stands in memory that is the process's alone, of
-// pages of that size. It may go on in the page after.
+// own reports whether a path at addr is in memory that belongs to the process alone, in
+// pages of that size. It may extend into the next page.
 func (l *looked) own(addr, size uint64) bool {
 	var two [16]byte
 	n, err := unix.Pread(l.pages, two[:], int64(addr/size*8))
@@ -98,7 +98,7 @@ func (l *looked) close() {
 	*l = looked{}
 }
 
-// sameMemory says whether two processes share their memory, or that it cannot be
+// sameMemory reports whether two processes share their memory, or that it cannot be
 // found out (kcmp(2)).
 func sameMemory(a, b int) bool {
 	const kcmpVM = 1
@@ -116,8 +116,8 @@ func (s *Supervisor) shares(c *call) {
 	s.sharing = s.sharing || c.nr == unix.SYS_CLONE && c.args[0]&commonFlags != 0 && c.args[0]&unix.CLONE_THREAD == 0
 }
 
-// isMemory says whether it is the memory of a process, which may be another's. Of
-// most files the name says that it is not, and no path is put together.
+// isMemory reports whether it is the memory of a process, which may be another's. For
+// most files the name shows that it is not, and no path needs to be built.
 func (s *location) isMemory() bool {
 	if s.dir != nil && len(s.name) > 0 && !bytes.HasSuffix(s.name, []byte("mem")) {
 		return false

@@ -9,15 +9,15 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// foreseen is where a call was to lead, for when it is through.
+// foreseen is where a call should lead, kept until it has returned.
 type foreseen struct {
 	at, to aim
 	lost   bool   // its path could not be followed
 	text   string // of a symbolic link that it makes
 }
 
-// aim is where one path was to lead. Its descriptor is of the directory, so that
-// it stays what it was.
+// aim is where one path should lead. Its descriptor is of the directory, so that it
+// does not change.
 type aim struct {
 	dir  int    // -1 for none
 	name []byte // in dir, with a zero byte; that alone for dir itself
@@ -53,13 +53,13 @@ func (f *foreseen) close() {
 	}
 }
 
-// look says what stands there now.
+// look returns what is there now.
 func (a *aim) look() (now unix.Stat_t, there bool) {
 	there = a.dir >= 0 && fstatat(a.dir, a.name, &now, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) == 0
 	return now, there
 }
 
-// sign is what is to be seen of a call where it was to lead.
+// sign is the visible effect of a call at the place where it was expected.
 type sign int
 
 const (
@@ -102,8 +102,8 @@ func (s *Supervisor) sign(c *call, f *foreseen) sign {
 	return signThere
 }
 
-// moved says whether a rename did not move what it was to, where same says that
-// this still has its name.
+// moved reports whether a rename did not move what it should; same means that the file
+// still has its name.
 func (f *foreseen) moved(same bool) (missing bool) {
 	if f.at.had && f.to.had && sameFile(&f.at.was, &f.to.was) {
 		return false // two names of one file: nothing is done (rename(2))
@@ -112,7 +112,7 @@ func (f *foreseen) moved(same bool) (missing bool) {
 	return !f.at.had || same || !there || f.to.had && sameFile(&now, &f.to.was)
 }
 
-// altered looks at a file that was to be changed in place, and is still the same.
+// altered checks a file that should be changed in place, and is still the same.
 func (f *foreseen) altered(c *call, now *unix.Stat_t, same bool) sign {
 	switch {
 	case !f.at.had:
@@ -135,12 +135,11 @@ func (f *foreseen) altered(c *call, now *unix.Stat_t, same bool) sign {
 	return signNone
 }
 
-// slowStamps is how far apart two changes are at least that have different times
-// on any file system that stamps knows, in nanoseconds: several ticks of the
-// kernel's clock.
+// slowStamps is the least distance of two changes that have different times on every
+// file system that stamps knows, in nanoseconds: several ticks of the kernel's clock.
 const slowStamps = 50e6
 
-// stamps says whether a file system gives a change a time that differs from was,
+// stamps reports whether a file system gives a change a time that differs from was,
 // that of the one before. Since Linux 6.13 some do so always for a time that was
 // looked at.
 func stamps(dir int, was unix.Timespec, now int64) bool {

@@ -86,8 +86,8 @@ func races() []raced {
 	}
 }
 
-// roleRace makes a call n times while another thread exchanges its path, and says
-// how often it came to the other.
+// roleRace makes a call n times while another thread exchanges its path, and reports
+// how often it reached the other file.
 func roleRace(n int, what string) {
 	runtime.LockOSThread()
 	for _, r := range races() {
@@ -186,9 +186,9 @@ func TestWhatIsChangedIsRecorded(t *testing.T) {
 	}
 }
 
-// roleElsewhere opens a path n times, in a process with one thread, that another
-// process exchanges: it stands in memory that both have. These two may do nothing
-// that needs the other threads of this program, which they do not have.
+// roleElsewhere opens a path n times, in a process with one thread, while another
+// process exchanges it in their shared memory. These two may do nothing that needs the
+// other threads of this program, because they do not have them.
 func roleElsewhere(n int) {
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)
@@ -259,8 +259,8 @@ func elsewhere(opens bool, path *uint64, state *uint32, good, evil uint64, n int
 	return 0
 }
 
-// TestSharedMemoryIsCompared has a process with one thread open a path that stands
-// in memory which another process writes.
+// TestSharedMemoryIsCompared has a process with one thread open a path in memory that
+// another process writes.
 func TestSharedMemoryIsCompared(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -32,7 +32,7 @@ func roleFifo() {
 }
 
 // TestCallsThatWaitAreNotHeldUp has a thread wait in its open for another one: it is
-// stopped once, recorded once, and said not to have been compared.
+// stopped once, recorded once, and recorded as not compared.
 func TestCallsThatWaitAreNotHeldUp(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -1,30 +1,3 @@
-// Package supervise records what a command asks of the kernel, from outside:
-// system calls that the filter hands over (seccomp user notification), and
-// look-ups that leave the view. It watches. What it lets go on is decided by
-// the boundary, which holds without it, and nothing that it read from the
-// memory of a process is ever what a permission rests on: another thread may
-// have changed it since. What it does decide is safe to decide: a call that the
-// filter refuses is answered with an error whatever its arguments, and when the
-// record cannot be written, every call is.
-//
-// Where the policy has rules of consent, calls wait for a human besides. They are
-// for consent: what a program inside may do at most is the boundary's, which
-// holds without them. A change outside that is allowed is made here, on the path
-// that was shown, and its result handed in: nothing is read twice. An execution
-// that is allowed goes on in the kernel, which reads it again. So the program that
-// comes of it is held against what was judged, before its first instruction where
-// a rule could be about it (ptrace(2)), and at its first reported call where none
-// could: until then it can compute, read, and write to what is open already.
-// What is not held is what a program reads by itself: its environment, its
-// configuration, and the text of a script after its hash was taken.
-//
-// There are three ways in. New: a notification is received in serve.go, handled in
-// supervisor.go and recorded in exec.go, file.go, sock.go or lookup.go. resolve*.go finds
-// where its path leads, foresee*.go what will come of it, compare*.go what came of it;
-// gate.go asks the rules of consent, hold.go waits for the answer, and outside*.go makes
-// an allowed change on the host. NewTripwire: a look-up that leaves the view is a FUSE
-// request (fuse_*.go), and tripwire_miss.go makes its event. NewLandlockAudit: the
-// kernel's own records of denials.
 package supervise
 
 import (
@@ -46,20 +19,20 @@ const (
 	Full
 )
 
-// Sink receives events, from several goroutines at once. It stamps Session,
-// Time and N. It must not change Detail and Argv of what it is given in place.
+// Sink receives events, from several goroutines at once. It stamps Session, Time and N.
+// It must not modify the Detail and Argv that it is given.
 type Sink interface {
-	// Emit returns when the event stands in the log. Its error means that it
-	// does not, and that what was asked must be refused.
+	// Emit returns when the event is in the log. Its error means that it is not, and
+	// that the request must be refused.
 	Emit(event.Event) error
 
 	// Observe may return earlier. Its error means that the log is broken.
 	Observe(event.Event) error
 }
 
-// View is where paths stand inside. The tree with the longest path decides; a
-// path outside all of them does not exist, except that the directories above a
-// tree do, for reading. Every file that is put into view by itself is a tree.
+// View is where paths are inside. The tree with the longest path decides; a path
+// outside all trees does not exist, except that the directories above a tree do, for
+// reading. Every file that is put into view separately is a tree.
 type View struct {
 	Trees       []policy.Tree
 	UID, GID    int  // of the command, as the supervisor sees them
@@ -72,8 +45,8 @@ type View struct {
 type Config struct {
 	Listener *os.File // of the filter; taken over
 
-	// Refuse says what the filter refuses, and with which error: such a call
-	// is answered with it and never goes on. nil refuses nothing.
+	// Refuse says what the filter refuses, and with which error: such a call is
+	// answered with it and never continues. nil refuses nothing.
 	Refuse func(nr uint32, args [6]uint64) (syscall.Errno, bool)
 
 	// Name gives the name of a system call. nil, or "", leaves the number.
@@ -82,39 +55,39 @@ type Config struct {
 	Level Level
 	View  View
 
-	// Uncompared leaves it at what is foreseen of calls that change files, where
-	// another thread could exchange their paths. It is for tests of that alone.
+	// Uncompared records calls that change files only as foreseen, where another thread
+	// could exchange their paths. It is for tests of foreseeing alone.
 	Uncompared bool
 
 	Root int // pid of the first process inside; 0 for none
 	Sink Sink
 
-	// Gate decides about attempts by the policy's rules of consent, and Wants says
-	// whether a rule can be about a kind of them. Where one of the two is nil, or
-	// Wants says no, nothing is asked and nothing waits.
+	// Gate decides about attempts by the policy's rules of consent, and Wants reports
+	// whether a rule can be about a kind of them. If one of the two is nil, or Wants
+	// returns false, nothing is asked and nothing waits.
 	Gate  event.Gate
 	Wants func(event.Kind) bool
 
-	// About says whether a rule could be about the program of an execution that
-	// none is about, were its arguments others: these are looked at once more
-	// then, when the program begins (ptrace(2)). The attempt has none, and is Cut.
-	// It must ask no human. nil says so of every program.
+	// About reports whether a rule could match the program of an execution that no rule
+	// matches, if its arguments were different: these are then checked again when the
+	// program begins (ptrace(2)). The attempt has no arguments, and is Cut. About must
+	// ask no human. nil means true for every program.
 	About func(event.Attempt) bool
 
-	// Carry says why a path of the host's, absolute and without links, is not
-	// changed from inside even when a human allows it; nil error for what may be.
-	// op is one of write, mkdir, unlink, rename, chmod and truncate. It is called
-	// from several goroutines. nil lets nothing be changed. See Outside.
+	// Carry says why a path of the host's, absolute and without links, may not be
+	// changed from inside even when a human allows it; nil error if it may. op is one
+	// of write, mkdir, unlink, rename, chmod and truncate. It is called from several
+	// goroutines. nil lets nothing be changed. See Outside.
 	Carry func(op, path string) error
 
-	// HiddenByView says of a path that is missing in a private tree whether the host has
-	// it there, or could. A look-up of such a path is an event; nothing else depends on
-	// it. nil says so of none.
+	// HiddenByView reports whether a path that is missing in a private tree exists on
+	// the host, or could. A look-up of such a path is an event; nothing else depends on
+	// it. nil means false for all.
 	HiddenByView func(path string) bool
 
-	// Asked reports whether a change of a path in a private tree is one of the host to
-	// the rules of consent: they judge it, and where a human allows it, it is made on the
-	// host. It is called from several goroutines. nil reports so of none.
+	// Asked reports whether the rules of consent treat a change of a path in a private
+	// tree as one of the host: they judge it, and if a human allows it, it is made on
+	// the host. It is called from several goroutines. nil means false for all.
 	Asked func(path string) bool
 
 	// Quiet, Ordinary and Marked are as those of TripwireConfig, for look-ups and

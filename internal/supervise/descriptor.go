@@ -69,7 +69,7 @@ func (r *resolver) statDescriptor(p *proc, tid, fd int, st *unix.Stat_t) bool {
 	return errno == 0 && fstatat(p.base(), r.name, st, 0) == 0
 }
 
-// isHandle says whether the descriptor that r.name leads to was opened with O_PATH, and
+// isHandle reports whether the descriptor that r.name leads to was opened with O_PATH, and
 // so is good for no call on what it is open on: its link has no mode bits (proc(5)).
 func (r *resolver) isHandle(p *proc) bool {
 	var st unix.Stat_t

@@ -36,7 +36,7 @@ func loader(fd int) string {
 	return ""
 }
 
-// loaderName reads the text of size bytes, of which the last is zero.
+// loaderName reads the text of size bytes, whose last byte is zero.
 func loaderName(fd int, at int64, size uint64) string {
 	if size < 2 || size > pathMax {
 		return ""

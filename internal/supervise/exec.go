@@ -49,11 +49,11 @@ type execCall struct {
 	// Where rules of consent are about executions.
 	was    *execCall     // as it was when a human was asked about it; nil when none was
 	ruling event.Ruling  // the answer
-	trace  bool          // what runs then is held against this
+	trace  bool          // the program that runs then is compared with this
 	errno  syscall.Errno // that it is foreseen to get, and gets from us
 }
 
-// exec records an execution before it goes on.
+// exec records an execution before it continues.
 func (s *Supervisor) exec(c *call) {
 	l := &execCall{call: *c, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}}
 	n := *c.notification // its buffer is used again while the executable is read
@@ -93,7 +93,7 @@ func (s *Supervisor) execFollows(c *call) bool {
 	return c.info.flags < 0 || c.arg(c.info.flags)&unix.AT_SYMLINK_NOFOLLOW == 0
 }
 
-// later reads what is not known yet beside the receiver, and launches then.
+// later reads what is not known yet on another goroutine, and then launches.
 func (s *Supervisor) later(l *execCall) {
 	s.readers <- struct{}{}
 	s.reading.Add(1)
@@ -111,9 +111,9 @@ func (s *Supervisor) later(l *execCall) {
 	}()
 }
 
-// read finds out what an image holds, and closes it. Of what is changed meanwhile
-// it is not known, and the rules of consent take it for anything; so what only
-// got another name or mode, which changes no content, is read once more.
+// read determines the content of an image, and closes it. The content of a file that
+// changes meanwhile is unknown, and the rules of consent take it for anything; so a
+// file that only got another name or mode, which changes no content, is read once more.
 func (im *image) read(h *hashes, lasting bool) {
 	sum, err := h.sum(im.fd, im.is, lasting)
 	for range 2 {
@@ -135,14 +135,14 @@ func (im *image) read(h *hashes, lasting bool) {
 	}
 }
 
-// lasting says whether nothing inside can write a file.
+// lasting reports whether nothing inside can write a file.
 func (s *Supervisor) lasting(path string) bool {
 	t := s.resolver.places.of(path)
 	return t != nil && t.Access == policy.Read
 }
 
-// proceed records an execution of which all is known that can be, and lets it
-// go on.
+// proceed records an execution once all that can be known of it is known, and lets it
+// continue.
 func (s *Supervisor) proceed(l *execCall) {
 	l.describe()
 	l.refuseUnseen()
@@ -314,8 +314,8 @@ func (s *Supervisor) openLocation(c *call, at *location) (int, error) {
 	return -1, unix.EACCES
 }
 
-// interpreter reads the first line of a script as the kernel does: without the
-// blanks around it, and "" when it is none.
+// interpreter reads the first line of a script as the kernel does: without surrounding
+// blanks, and "" if it is not a script.
 func interpreter(head []byte) string {
 	rest, ok := bytes.CutPrefix(head, []byte("#!"))
 	if !ok {

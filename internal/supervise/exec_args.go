@@ -16,7 +16,7 @@ const (
 	argvCounted = 1 << 21  // arguments that are counted; the kernel takes fewer
 )
 
-// workingDirectory reads where the caller stands.
+// workingDirectory reads the caller's working directory.
 func (s *Supervisor) workingDirectory(c *call, p *event.Process) {
 	text, errno := s.resolver.linkOf(c.proc, c.tid, "cwd")
 	if errno != 0 {
@@ -71,7 +71,7 @@ func (s *Supervisor) texts(tid int, addr uint64) texts {
 	return t
 }
 
-// arguments reads argv. Where there is none the kernel makes it one empty argument.
+// arguments reads argv. If it is empty the kernel makes it one empty argument.
 func (s *Supervisor) arguments(l *execCall) {
 	c := &l.call
 	t := s.texts(c.tid, c.arg(c.info.arg))

@@ -36,23 +36,23 @@ func (s *Supervisor) begin(l *execCall) {
 // the arguments.
 func (c *call) environ() uint64 { return c.arg(c.info.arg + 1) }
 
-// environment reads the variables that are to be given to the program of l. It is
-// called where a rule of consent could be about it: most executions need none.
+// environment reads the variables that the program of l will get. It is called if a
+// rule of consent could be about them: most executions need none.
 func (s *Supervisor) environment(l *execCall) {
 	t := s.texts(l.call.tid, l.call.environ())
 	l.env = &t
 }
 
-// known says whether all of it was read.
+// known reports whether all of it was read.
 func (t *texts) known() bool { return !t.cut && t.errno == 0 }
 
-// same says whether both are the same variables in the same order.
+// same reports whether both are the same variables in the same order.
 func (t *texts) same(o *texts) bool {
 	return slices.Equal(t.list, o.list) && t.cut == o.cut && t.errno == o.errno
 }
 
-// changed is what of an environment differs from that of the command of the run, sorted.
-// Of one that is cut it is not known which variables are unset.
+// changed is the difference of an environment from that of the command of the run,
+// sorted. If the environment is cut, it is not known which variables are unset.
 func (g *baseEnv) changed(env []string, cut bool) []string {
 	names := make(map[string]bool, len(env))
 	var out []string

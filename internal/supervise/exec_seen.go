@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// recordProcess records a process at its first event that is no execution, or that runs
-// something else than was recorded; detail says which.
+// recordProcess records a process at its first event that is not an execution, or that
+// runs something other than was recorded; detail says which.
 func (s *Supervisor) recordProcess(p *proc, detail map[string]string) {
 	p.known = true
 	s.running.Store(p.pid, p.now.exec)
@@ -32,12 +32,12 @@ func (s *Supervisor) recordProcess(p *proc, detail map[string]string) {
 	s.observe(&e)
 }
 
-// commandLine is what a process says of itself.
+// commandLine is the command line that a process reports.
 func (s *Supervisor) commandLine(p *proc) []string {
 	return split(p.readEntry(p.pid, "cmdline", s.path[:]))
 }
 
-// split takes arguments apart that end in a zero byte each.
+// split splits arguments, each of which ends in a zero byte.
 func split(b []byte) (argv []string) {
 	for len(b) > 0 {
 		arg, rest, _ := bytes.Cut(b, []byte{0})
@@ -116,9 +116,9 @@ func (s *Supervisor) recordMismatch(c *call, p *proc, was *execution, is identit
 	return allowed
 }
 
-// Exec says which program a process runs, 0 where that is not known. It may be
-// called by anybody at any time, also by those whose answers this receiver waits
-// for: it waits for no call under way.
+// Exec returns the number of the program that a process runs, 0 if it is not known. Any
+// goroutine may call it at any time, even one whose answer this receiver waits for: it
+// waits for no call under way.
 func (s *Supervisor) Exec(pid int) uint64 {
 	if n, ok := s.running.Load(pid); ok {
 		return n.(uint64)
@@ -149,7 +149,7 @@ func (s *Supervisor) ended(p *proc) {
 	delete(s.inFlight, p.pid)
 }
 
-// exitDetail says how a process ended as a shell does.
+// exitDetail reports how a process ended, as a shell does.
 func exitDetail(ws syscall.WaitStatus) map[string]string {
 	if !ws.Signaled() {
 		return map[string]string{"status": strconv.Itoa(ws.ExitStatus())}

@@ -280,9 +280,9 @@ func TestHashesAreKept(t *testing.T) {
 	}
 }
 
-// TestWhatGotAnotherModeIsReadOnceMore: the rules of consent take what is not
-// known for anything, so that a build which links a program while it is read must
-// not be asked about it; what got another content is not read again.
+// TestWhatGotAnotherModeIsReadOnceMore: the rules of consent take unknown content for
+// anything, so a build that links a program while it is read must not cause a question;
+// a file whose content changed is not read again.
 func TestWhatGotAnotherModeIsReadOnceMore(t *testing.T) {
 	for name, change := range map[string]func(file string) error{
 		"mode": func(file string) error { return os.Chmod(file, 0o711) },

@@ -3,10 +3,10 @@ package supervise
 import "sync/atomic"
 
 // failure is the first error of a sensor, after which it cannot go on. The zero value
-// is none yet.
+// means no failure.
 type failure struct {
 	first  atomic.Pointer[error]
-	report func(error) // is called once, on a goroutine of its own; nil for not
+	report func(error) // is called once, on a goroutine of its own; may be nil
 }
 
 func (f *failure) set(err error) {

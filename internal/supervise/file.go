@@ -56,7 +56,7 @@ func (s *Supervisor) file(c *call) {
 	}
 }
 
-// means says what c does with its path, and whether the last name of it is followed.
+// means returns what c does with its path, and whether the last name of it is followed.
 func (s *Supervisor) means(c *call, e *event.Event) (w want, follow, creates bool) {
 	if c.opens() {
 		return s.opening(c, e)
@@ -65,7 +65,7 @@ func (s *Supervisor) means(c *call, e *event.Event) (w want, follow, creates boo
 	return c.info.want, !stay, false
 }
 
-// linkText reads what a link is to say; o is what making it will come to.
+// linkText reads the text of a new link; o is the outcome of making it.
 func (s *Supervisor) linkText(c *call, o outcome) outcome {
 	text, whole, errno := s.memory.text(c.tid, c.arg(c.info.path2), s.path2[:])
 	c.add("to", string(text))
@@ -80,8 +80,8 @@ func (s *Supervisor) linkText(c *call, o outcome) outcome {
 	return o
 }
 
-// findFirst finds the path, or the first of two; asIs is that of the resolver. It
-// notes whether what a call that changes files did is to be compared.
+// findFirst finds the path, or the first of two; asIs is that of the resolver. It notes
+// whether the effect of a call that changes files must be compared.
 func (s *Supervisor) findFirst(c *call, changes, follow, asIs bool, e *event.Event) bool {
 	s.at, s.to = location{}, location{}
 	if c.shared = changes && s.reachable(c); c.shared {
@@ -167,7 +167,7 @@ func (s *Supervisor) opening(c *call, e *event.Event) (w want, follow, creates b
 	return w, c.flags&unix.O_NOFOLLOW == 0 && c.flags&(unix.O_CREAT|unix.O_EXCL) != unix.O_CREAT|unix.O_EXCL, creates
 }
 
-// second finds the other path of a call on two, and foresees what comes of both.
+// second finds the other path of a call on two, and predicts the outcome of both.
 func (s *Supervisor) second(c *call) outcome {
 	s.at.name = append(s.atName[:0], s.at.name...) // what it was in is used again
 	links := c.info.action == event.FileLink
@@ -203,7 +203,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 	text, errno := s.resolver.base(c.proc, c.tid, fd)
 	switch {
 	case errno == unix.ENOENT && len(text) > 0:
-		e.Object = string(text) // it was removed, and can be changed all the same
+		e.Object = string(text) // it was removed, and can still be changed
 	case errno == unix.ENOENT:
 		e.Error = "EBADF"
 	case errno != 0:
@@ -216,7 +216,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 		if len(text) == 0 || text[0] != '/' || !s.openRoot(c.proc) {
 			return
 		}
-		// What is open for a change is open for it: mode and owner decide.
+		// A descriptor that is open for a change stays so: mode and owner decide.
 		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, append(s.path[:0], text...), false, c.now, &s.at)
 		o := s.foresee(c, &s.at, c.info.want, false)
 		s.disturbs(c, &s.at)
@@ -227,8 +227,8 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 	}
 }
 
-// handed judges a change by a descriptor of what is not in view: it came from
-// outside, and so only its owner may change it.
+// handed judges a change through a descriptor of a file that is not in view: it came
+// from outside, so only its owner may change it.
 func (s *Supervisor) handed(c *call) outcome {
 	var st unix.Stat_t
 	if s.resolver.statDescriptor(c.proc, c.tid, int(int32(c.args[c.info.dir])), &st) && c.proc.creds.uid != st.Uid && !c.proc.creds.owner {
@@ -247,7 +247,7 @@ func (s *Supervisor) attributeName(c *call) {
 	}
 }
 
-// describe adds what a call says besides its paths.
+// describe adds what a call says other than its paths.
 func (s *Supervisor) describe(c *call) {
 	arg := c.arg(c.info.arg)
 	switch c.info.action {

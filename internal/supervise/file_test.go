@@ -43,8 +43,8 @@ func place(t testing.TB) string {
 	return dir
 }
 
-// callTests have one call each, in a directory made by place, and what is to
-// be recorded. In resolved and detail, DIR stands for that directory.
+// callTests have one call each, in a directory made by place, and its expected record.
+// In resolved and detail, DIR is replaced by that directory.
 var callTests = []struct {
 	name     string
 	call     aCall
@@ -135,6 +135,9 @@ func TestCalls(t *testing.T) {
 			if e.Error != tt.errno {
 				t.Errorf("error %q, want %q", e.Error, tt.errno)
 			}
+			if got := r.sup.Linked(); got != (tt.action == event.FileLink) {
+				t.Errorf("that a hard link was made, or tried, is %v", got)
+			}
 			if got := words(e.Detail); got != strings.ReplaceAll(tt.detail, "DIR", dir) {
 				t.Errorf("detail %q, want %q", got, tt.detail)
 			}
@@ -217,8 +220,8 @@ func (r *run) last(action string) event.Event {
 	return all[len(all)-1]
 }
 
-// What is missing in a private tree and was kept from it is a denial, however it
-// is asked for; what is only missing, or is made, is none.
+// A path that the view of a private tree hides is denied, however it is named; one that
+// is only missing, or is created, is not.
 func TestKeptFromPrivateTree(t *testing.T) {
 	dir := place(t)
 	r, _ := makeCalls(t, dir, []aCall{

@@ -21,9 +21,8 @@ func foreignABI(n *notification) string {
 	return ""
 }
 
-// foreign ends a process that calls by the numbers of another architecture, as
-// the filter does by itself where nothing is recorded. The call is carried out
-// in no case.
+// foreign ends a process that uses the call numbers of another architecture, as the
+// filter itself does if nothing is recorded. The call is never carried out.
 func (s *Supervisor) foreign(c *call, abi string) {
 	c.info = &unknownCall
 	c.refusal, c.refused = unix.ENOSYS, true

@@ -13,11 +13,10 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// foresee says what a call will come to, from where its path stands in the view
-// and from owner and mode, in the order in which the kernel asks (fs/namei.c and
-// fs/open.c of Linux). It knows of no access control list and no Landlock, and
-// the call may find something else than it did: it is a record, and decides
-// nothing.
+// foresee predicts the outcome of a call from the place of its path in the view and
+// from owner and mode, in the order in which the kernel checks (fs/namei.c and
+// fs/open.c of Linux). It ignores access control lists and Landlock, and the call may
+// find something other than foresee did: it is a record, and decides nothing.
 func (s *Supervisor) foresee(c *call, at *location, w want, creates bool) outcome {
 	if w.changes() || creates {
 		c.changes(at)
@@ -61,7 +60,7 @@ func (r *resolver) unhidden(t *policy.Tree) *policy.Tree {
 }
 
 // hiddenByView reports whether the host has a path that is missing in a private tree,
-// or the directory in which it was to be made.
+// or the directory in which it would be made.
 func (s *Supervisor) hiddenByView(at *location, w want) bool {
 	if s.config.HiddenByView == nil || at.exists || at.tree == nil || at.tree.Access != policy.Copy {
 		return false
@@ -110,7 +109,7 @@ func (s *Supervisor) placed(c *call, at *location, w want, creates bool) (outcom
 	return outcome{}, false
 }
 
-// reaches says whether c may search the directories that lead to at.
+// reaches reports whether c may search the directories that lead to at.
 func (c *creds) reaches(at *location) bool {
 	d := cmp.Or(at.dir, at.near)
 	if d == nil || at.tree == nil || d.tree == nil {
@@ -124,13 +123,13 @@ func (c *creds) reaches(at *location) bool {
 	return at.dir != nil && len(at.name) == 0 && string(at.last()) != "." || c.may(&d.stat, 1)
 }
 
-// modeFirst says whether the kernel asks for the mode bits before it asks how the file
+// modeFirst reports whether the kernel asks for the mode bits before it asks how the file
 // system is mounted.
 func (c *call) modeFirst() bool {
 	return c.opens() && c.flags&unix.O_TRUNC == 0 && c.flags&unix.O_TMPFILE != unix.O_TMPFILE || c.info.action == event.FileTruncate
 }
 
-// readOnly says whether a call fails because of how the file system is mounted.
+// readOnly reports whether a call fails because of how the file system is mounted.
 // For a name that is made or goes away that is the mount of its directory.
 func (at *location) readOnly(w want, creates bool) bool {
 	if !w.changes() && (at.exists || !creates) {
@@ -149,7 +148,7 @@ func (at *location) readOnly(w want, creates bool) bool {
 	return at.tree.Access != policy.Write && at.tree.Access != policy.Copy
 }
 
-// unwritable says whether nothing can be changed in d. The user may have mounted it
+// unwritable reports whether nothing can be changed in d. The user may have mounted it
 // like that: below a writable tree the view keeps what it finds.
 func (d *directory) unwritable() bool {
 	return d.fixed || d.tree == nil || d.tree.Access != policy.Write && d.tree.Access != policy.Copy
@@ -269,7 +268,7 @@ func (c *creds) inDirectory(at *location, old *unix.Stat_t) outcome {
 	return allowed("")
 }
 
-// disturbs says whether a call may change where other paths lead. What is
+// disturbs reports whether a call may change where other paths lead. What is
 // remembered of a directory must go when it, or a link to one, is moved or
 // taken away, or is another's or has another mode then.
 func (s *Supervisor) disturbs(c *call, at *location) bool {

@@ -12,10 +12,10 @@ import (
 
 const xattrNameMax = 255 // XATTR_NAME_MAX
 
-// opens says whether c is an open of a file.
+// opens reports whether c is an open of a file.
 func (c *call) opens() bool { return c.info.shape == shapeOpen }
 
-// removesDirectory says whether c is rmdir(2) or means it.
+// removesDirectory reports whether c is rmdir(2) or means it.
 func (c *call) removesDirectory() bool {
 	return c.nr == sysRmdir || c.nr == unix.SYS_UNLINKAT && c.args[2]&unix.AT_REMOVEDIR != 0
 }
@@ -65,8 +65,8 @@ func (c *call) invalid() string {
 	return ""
 }
 
-// misfits is the error of a call that is not for what is there, as far as the kernel
-// says so before it asks how the file system is mounted; "" for none.
+// misfits is the error of a call of the wrong kind for the file, as far as the kernel
+// reports it before it checks how the file system is mounted; "" for none.
 func (c *call) misfits(at *location, w want, creates bool) string {
 	if creates && w != wantCreate && at.slashed {
 		return "EISDIR"
@@ -115,7 +115,7 @@ func (c *call) opened(at *location, creates bool) string {
 	return ""
 }
 
-// removesDots is what comes of removing a path that ends in dots, or the root.
+// removesDots is the outcome of removing a path that ends in dots, or the root.
 func (c *call) removesDots(at *location) string {
 	switch {
 	case c.info.action == event.FileRename:
@@ -155,7 +155,7 @@ func (at *location) last() []byte {
 	return name[bytes.LastIndexByte(name, '/')+1:]
 }
 
-// top says whether something is mounted at s, so that it cannot be moved or removed
+// top reports whether something is mounted at s, so that it cannot be moved or removed
 // (EBUSY).
 func (r *resolver) top(s *location) bool {
 	switch {
@@ -167,7 +167,7 @@ func (r *resolver) top(s *location) bool {
 	return s.dir.below[string(s.name)] == s.tree
 }
 
-// holds says whether there is anything in a directory of the view.
+// holds reports whether there is anything in a directory of the view.
 func (r *resolver) holds(dir string) bool {
 	fd, errno := openIn(r.root, append([]byte(dir), 0), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if errno != 0 {
@@ -186,7 +186,7 @@ func (r *resolver) holds(dir string) bool {
 	}
 }
 
-// mounted says whether a path of the view is what is mounted there.
+// mounted reports whether a path of the view is what is mounted there.
 func (r *resolver) mounted(at string) bool {
 	dir, name := path.Split(at)
 	fd, errno := openIn(r.root, append([]byte(dir), 0), unix.O_PATH|unix.O_DIRECTORY)

@@ -63,7 +63,7 @@ func (s *Supervisor) newOwner(c *call, at *location) string {
 var idMaps = [...]string{"uid_map", "gid_map"}
 
 // mapped is the number that the supervisor has for a user (0) or group (1) of the
-// caller; false when there is none. All inside are in one user namespace.
+// caller; false if there is none. All inside are in one user namespace.
 func (s *Supervisor) mapped(c *call, which int, id uint32) (uint32, bool) {
 	if s.ids[which] == nil {
 		text := c.proc.readEntry(c.tid, idMaps[which], make([]byte, 4096)) // at most 340 lines; those after it are of no use here

@@ -21,10 +21,12 @@ import (
 // rounds of calls, each in a place of its own: they change it.
 const rounds = 12
 
-// NEVER put "/" or another real directory of the machine in here: as root the calls change it.
-// randomNames are what random calls are about: what oddPlace has, what a view has,
-// and what neither has. Nothing may lead further up than the directory that a test has
-// of its own: one who is root does what is called.
+// randomNames are the names that random calls use: those that oddPlace has, that a view
+// has, and that neither has. Nothing may lead further up than the test's own directory:
+// as root, the calls take effect.
+//
+// NEVER put "/" or another real directory of the machine in here: as root the calls
+// change it.
 var randomNames = strings.Fields(`file secret sealed/file sealed blind/file blind sub sub/deep link lost absent sticky/theirs x sub/y way/deep round
 	sub/../file file/x readonly writeonly blind/absent sealed/absent . .. sub/. sub/.. sub/ file/ link/ way/ lost/ absent/ empty empty/z way/z sub/x
 	sub/inner sub/inner/x ` + strings.Repeat("n", 256))
@@ -205,7 +207,7 @@ func compare(t *testing.T, rnd *rand.Rand, dir string, names []string, options .
 	}
 	for i, e := range events[:len(calls)] {
 		want := strings.TrimPrefix(got[i], "-")
-		// What would come to nothing anywhere is no denial: of these the error counts alone.
+		// What would fail anywhere is not a denial: for these only the error counts.
 		refused := want == "EACCES" || want == "EROFS" && e.Action != event.FileUnlink && e.Action != event.FileRename
 		if e.Error != want || refused && e.Verdict != event.Denied || want == "" && e.Verdict != event.Allowed && e.Layer != event.LayerHidden {
 			t.Errorf("%d: %s %.40q %v -> %.40q: foreseen %v %s %q, came to %s", i, e.Action, e.Object, calls[i].Args, strings.TrimPrefix(e.Resolved, dir), e.Verdict, e.Layer, e.Error, got[i])
@@ -267,8 +269,8 @@ func unlock(dir string) {
 	})
 }
 
-// own gives all below dir to the user of asUser, but for what is called theirs, and
-// lets others pass through the directories above.
+// own gives all below dir to the user of asUser, except what is called theirs, and lets
+// others pass through the directories above.
 func own(t *testing.T, dir string) {
 	t.Helper()
 	for p := dir; p != "/tmp" && p != "/"; p = filepath.Dir(p) {

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// linked foresees the further name s.at for the file s.to. It is no reading of the
-// file.
+// linked foresees the further name s.at for the file s.to. This does not count as
+// reading the file.
 func (s *Supervisor) linked(c *call) outcome {
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
@@ -55,8 +55,8 @@ func (s *Supervisor) linked(c *call) outcome {
 	return o
 }
 
-// leads has what comes of a call whose path leads to no directory of the view that the
-// caller may search.
+// leads returns the outcome of a call whose path leads to no directory of the view that
+// the caller may search.
 func (s *Supervisor) leads(c *call, at *location, w want) (outcome, bool) {
 	s.uncovered(at, w == wantCreate)
 	switch {
@@ -72,7 +72,7 @@ func (s *Supervisor) leads(c *call, at *location, w want) (outcome, bool) {
 	return outcome{}, false
 }
 
-// renamed foresees what comes of moving s.at to s.to, or of exchanging them.
+// renamed predicts the outcome of moving s.at to s.to, or of exchanging them.
 func (s *Supervisor) renamed(c *call) outcome {
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
@@ -101,8 +101,8 @@ func (s *Supervisor) renamed(c *call) outcome {
 }
 
 // across is the outcome of a rename from one tree to another: these are different
-// mounts, and the kernel looks at nothing else (rename(2), EXDEV). Where one of the
-// trees refuses by itself, that is a denial.
+// mounts, and the kernel checks nothing else (rename(2), EXDEV). If one of the trees
+// alone would refuse, that is a denial.
 func (s *Supervisor) across() outcome {
 	for _, at := range [...]*location{&s.at, &s.to} {
 		o := outcome{verdict: event.Allowed}
@@ -204,7 +204,7 @@ func (s *Supervisor) moved(c *call) outcome {
 
 func isDirectory(at *location) bool { return at.exists && at.stat.Mode&unix.S_IFMT == unix.S_IFDIR }
 
-// linksProtected says whether the kernel refuses a hard link to a file that the caller
+// linksProtected reports whether the kernel refuses a hard link to a file that the caller
 // neither owns nor may write (fs.protected_hardlinks of proc_sys_fs(5)).
 var linksProtected = sync.OnceValue(func() bool {
 	text, err := os.ReadFile("/proc/sys/fs/protected_hardlinks")

@@ -4,15 +4,13 @@ package supervise
 
 import "golang.org/x/sys/unix"
 
-// unread is the number of a process in the innermost namespace that was not
-// asked for yet.
+// unread is the number of a process in the innermost namespace that was not read yet.
 const unread = -1
 
-// forked takes in a process by what one call says of it (PIDFD_GET_INFO, Linux
-// 6.13) where its parent is known: it has its parent's rights while it has its
-// parent's ids and these give it no capability that it could have dropped since.
-// nil means that /proc must be read, which costs as much as all the rest that is
-// done about a process.
+// forked adds a process from the result of one call (PIDFD_GET_INFO, Linux 6.13) if its
+// parent is known: it has its parent's rights while it has its parent's ids and these
+// give it no capability that it could have dropped since. nil means that /proc must be
+// read, which costs as much as everything else that is done for a process.
 func (t *procTable) forked(tid int, now int64) *proc {
 	if !t.watch.room() {
 		return nil
@@ -30,12 +28,12 @@ func (t *procTable) forked(tid int, now int64) *proc {
 	return &proc{pid: tid, inner: unread, parent: parent.pid, creds: parent.creds, proc: t.dir, pidfd: pidfd, dir: -1, until: now + int64(trust)}
 }
 
-// plain says whether c are these ids, without a capability that matters.
+// plain reports whether c has these ids, without a capability that matters.
 func (c *creds) plain(uid, gid uint32) bool {
 	return c.uid == uid && c.gid == gid && !c.override && !c.search && !c.owner
 }
 
-// number is the pid of p in the innermost namespace, 0 where it is not known.
+// number is the pid of p in the innermost namespace, 0 if it is not known.
 func (p *proc) number() int {
 	if p.inner == unread {
 		st, _ := parseStatus(p.readEntry(p.pid, "status", make([]byte, 4096)))

@@ -14,7 +14,7 @@ import (
 
 // Honeytokens are files of the root of the view that no program has a reason to open.
 type Honeytokens struct {
-	// Details say of each, by its path, what its events say besides.
+	// Details are additional details for the events of each, by its path.
 	Details map[string]map[string]string
 
 	// Sink gets the events. A process that touches a honeytoken waits until Emit returns.
@@ -33,9 +33,10 @@ func (t *tree) honeytoken(files map[string]map[string]string) error {
 	return nil
 }
 
-// attrFor is how many seconds the kernel may hold the attributes of n for good. Of a
-// honeytoken none: then it asks for them whenever it looks at permissions, so at each open
-// and whatever name it has, before it opens (fuse_permission in fs/fuse/dir.c).
+// attrFor is how many seconds the kernel may cache the attributes of n. For a
+// honeytoken it is 0: then the kernel asks for them whenever it checks permissions, so
+// at each open and whatever name it has, before it opens (fuse_permission in
+// fs/fuse/dir.c).
 func (n *node) attrFor() uint64 {
 	if n.honeytoken != "" {
 		return 0
@@ -50,9 +51,9 @@ type touch struct {
 	operation  string
 }
 
-// touched says whether r does something to a honeytoken; of a request for attributes only
-// the call that it comes from can tell. It looks before r is answered. The caller
-// holds t.mu.
+// touched reports whether r does something to a honeytoken; for a request for
+// attributes only the call behind it can show that. It runs before r is answered. The
+// caller holds t.mu.
 func (t *Tripwire) touched(r fuseRequest) (touch, bool) {
 	n := t.fs.tree.get(r.node)
 	if n == nil || !t.fs.sealed || r.tid == 0 || t.config.Honeytokens.Sink == nil {
@@ -94,8 +95,8 @@ func (t *Tripwire) renamed(dir *node, r fuseRequest) *node {
 	return nil
 }
 
-// opensBy says whether a call opens the file whose attributes the kernel asks for
-// while it lasts. A call that is not known may.
+// opensBy reports whether a call opens the file whose attributes the kernel requests
+// during the call. An unknown call may.
 func opensBy(call string) bool {
 	switch call {
 	case "", "open", "openat", "openat2", "creat", "truncate", "execve", "execveat", "uselib", "swapon", "acct":
@@ -104,11 +105,12 @@ func opensBy(call string) bool {
 	return false
 }
 
-// tellPatience is how long it is tried to find out what a call does that may open a
-// honeytoken: on a busy machine its thread may not have gone to sleep yet. It waits for us.
+// tellPatience is how long to keep trying to identify a call that may open a
+// honeytoken: on a busy machine its thread may not have gone to sleep yet. It waits for
+// us.
 const tellPatience = 200 * time.Millisecond
 
-// tell records that a honeytoken is touched.
+// tell records that a honeytoken was touched.
 func (t *Tripwire) tell(w touch) {
 	a := t.inspect(w.tid)
 	if w.operation == "open" {
@@ -130,7 +132,7 @@ func (t *Tripwire) tell(w touch) {
 	t.flood.addBy(e, w.operation+a.call)
 }
 
-// marked says of an event that it must not be summarised in a flood of others.
+// marked reports whether an event must not be summarised in a flood of others.
 func (t *Tripwire) marked(e event.Event) bool {
 	return e.Sensor == event.Honey || t.config.Marked != nil && t.config.Marked(e)
 }

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestBaits has what is done to a honeytoken in a view, and whether it is told of, before
-// whoever does it goes on.
+// TestBaits lists operations on a honeytoken in a view, and whether each is reported
+// before the program continues.
 func TestBaits(t *testing.T) {
 	testenv.Need(t, testenv.FUSE, nil)
 	testenv.Need(t, testenv.UserNS, nil)
@@ -47,7 +47,7 @@ func TestBaits(t *testing.T) {
 	}
 }
 
-// TestNoBait: what is to be told of must be there, or it would be told of in vain.
+// TestNoBait: a honeytoken must exist, or it would never be reported.
 func TestNoBait(t *testing.T) {
 	for _, path := range []string{"/absent", "/dir", "/dir/file/below"} {
 		tree := newTree()
@@ -62,8 +62,9 @@ func TestNoBait(t *testing.T) {
 	}
 }
 
-// TestABaitIsRenamed has a honeytoken given another name, by each request for it, also where
-// it is the other of two that are exchanged; what only takes its place is none.
+// TestABaitIsRenamed gives a honeytoken another name, by each request that can, also as
+// the second of two that are exchanged; a file that only takes its place is no
+// honeytoken.
 func TestABaitIsRenamed(t *testing.T) {
 	tree := newTree("/vault")
 	for _, e := range []Entry{{"/vault", unix.S_IFDIR | 0o755, ""}, {"/vault/key", unix.S_IFREG | 0o600, ""}, {"/vault/other", unix.S_IFREG | 0o600, ""}} {

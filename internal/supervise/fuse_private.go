@@ -90,7 +90,7 @@ func (t *tree) rename(dir *node, name string, to *node, other string, flags uint
 	return 0
 }
 
-// encloses says whether dir is n or below it.
+// encloses reports whether dir is n or below it.
 func (n *node) encloses(dir *node) bool {
 	for ; dir != n; dir = dir.parent {
 		if dir.parent == dir {

@@ -209,8 +209,8 @@ func TestPrivateFileFromTheBeginning(t *testing.T) {
 	}
 }
 
-// A listing goes on where it ended, whatever was removed and made meanwhile: what
-// was there all the time is listed once.
+// A listing continues where it ended, whatever was removed and made meanwhile: what was
+// there all the time is listed once.
 func TestListingWhileItChanges(t *testing.T) {
 	f, _ := newPrivate(t)
 	for i := range 200 {

@@ -73,7 +73,7 @@ func (f *fileSystem) answer(r fuseRequest, out []byte) ([]byte, unix.Errno) {
 		}
 		return f.change(n, r, out)
 	}
-	// The kernel takes it as: there is no such operation, and asks no more. An
+	// The kernel takes it as: there is no such operation, and does not ask again. An
 	// OPEN so answered succeeds and keeps cached pages; a CREATE becomes a MKNOD.
 	return nil, unix.ENOSYS
 }
@@ -99,8 +99,8 @@ func (f *fileSystem) init(r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	return append(out, make([]byte, 36)...), 0
 }
 
-// lookup finds a name. What is not there is ENOENT, which the kernel does not
-// remember: it asks each time.
+// lookup finds a name. A missing name is ENOENT, which the kernel does not cache: it
+// asks each time.
 func (f *fileSystem) lookup(dir *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
 	name, _, errno := fuseName(r.body)
 	if errno != 0 {
@@ -120,8 +120,8 @@ func (f *fileSystem) read(n *node, r fuseRequest, out []byte) ([]byte, unix.Errn
 	return f.tree.read(n, binary.LittleEndian.Uint64(in[8:]), uint64(binary.LittleEndian.Uint32(in[16:])), out)
 }
 
-// statfs tells of the storage. What is not private is full, as a tmpfs of the
-// same size would be.
+// statfs describes the storage. A file system that is not private is full, as a tmpfs
+// of the same size would be.
 func (f *fileSystem) statfs(n *node, out []byte) ([]byte, unix.Errno) {
 	st := unix.Statfs_t{Bsize: 4096, Frsize: 4096}
 	if n.private && f.tree.store != nil {

@@ -177,7 +177,7 @@ func (s *store) read(id, offset uint64, size int, out []byte) ([]byte, unix.Errn
 	return out[:have+max(n, 0)], asErrno(err)
 }
 
-// room is what statfs(2) says of the storage.
+// room is the result of statfs(2) for the storage.
 func (s *store) room() (unix.Statfs_t, unix.Errno) {
 	var st unix.Statfs_t
 	return st, asErrno(unix.Fstatfs(s.dir, &st))

@@ -27,8 +27,8 @@ type node struct {
 	parent     *node // of a directory: where it is, of a removed one where it was; the root's is the root
 	name       string
 	mode       uint32 // type and permissions, stat(2)
-	private    bool   // anyone inside may change it, also when the launch is over
-	covers     bool   // it is mounted over something that is hidden, or has what is
+	private    bool   // any process inside may change it, even after the launch
+	covers     bool   // it is mounted over something hidden, or contains such mounts
 	names      uint32 // how many names it has; 0 once it is removed
 	held       uint64 // look-ups that the kernel has not forgotten
 	honeytoken string // where it was put, of a file that no program has a reason to open; else ""
@@ -50,7 +50,7 @@ type node struct {
 type entry struct {
 	name  string
 	node  *node  // nil for a gap
-	place uint64 // where a listing goes on that ended before it
+	place uint64 // where a listing continues that ended before it
 }
 
 func (n *node) kind() uint32 { return n.mode & unix.S_IFMT }
@@ -210,7 +210,7 @@ func (t *tree) place(dir *node, name string, mode uint32, data []byte) (*node, u
 	return n, 0
 }
 
-// canName says whether dir can have one name more.
+// canName reports whether dir can have one name more.
 func (t *tree) canName(dir *node, name string) unix.Errno {
 	switch {
 	case !dir.dir():
@@ -259,7 +259,7 @@ func (t *tree) leave(dir *node, name string) {
 	t.bytes -= len(name)
 }
 
-// remove takes a name away. The node stays for who has it open.
+// remove removes a name. The node stays for processes that have it open.
 func (t *tree) remove(dir *node, name string, wantDir bool) unix.Errno {
 	n := dir.child(name)
 	switch {
@@ -277,8 +277,7 @@ func (t *tree) remove(dir *node, name string, wantDir bool) unix.Errno {
 	return 0
 }
 
-// drop lets go of a node that has no name any more and that the kernel does not
-// hold.
+// drop frees a node that has no name any more and that the kernel does not hold.
 func (t *tree) drop(n *node) {
 	if n.names > 0 || n.held > 0 || !n.private {
 		return

@@ -85,7 +85,7 @@ type fuseRequest struct {
 	body   []byte
 }
 
-// parseFUSE splits a request. False means that it is none.
+// parseFUSE splits a request. False means that raw is not one.
 func parseFUSE(raw []byte) (fuseRequest, bool) {
 	if len(raw) < fuseHeader || int(binary.LittleEndian.Uint32(raw)) != len(raw) {
 		return fuseRequest{}, false

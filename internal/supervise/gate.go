@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// gated says whether a rule of consent can be about attempts of a kind. Where
+// gated reports whether a rule of consent can be about attempts of a kind. Where
 // none is, nothing else in this file is reached.
 func (s *Supervisor) gated(k event.Kind) bool {
 	return s.config.Gate != nil && s.config.Wants != nil && s.config.Wants(k)
@@ -79,7 +79,7 @@ func (s *Supervisor) consent(l *execCall) (waits bool) {
 		l.errno = unix.ENOENT
 		return false
 	case l.doomed || !l.judgeable():
-		l.trace = true // what comes of it is judged, when it comes to something
+		l.trace = true // the result is judged, if it succeeds
 		return false
 	case l.was != nil:
 		if l.was.env != nil {
@@ -120,7 +120,7 @@ func (s *Supervisor) consent(l *execCall) (waits bool) {
 	return false
 }
 
-// retried is how long a refusal stands for the same process.
+// retried is how long a refusal applies to the same process.
 const retried = 2 * time.Second
 
 // remember keeps l for again, when a rule of consent refuses it.
@@ -130,9 +130,9 @@ func (l *execCall) remember(now int64) {
 	}
 }
 
-// again is the refusal of a moment ago when l is the same once more, by another
-// path: a search along PATH (execvp) finds the same program in several
-// directories, and goes on after EACCES.
+// again returns a recent refusal if l is the same execution again, by another path: a
+// search along PATH (execvp) finds the same program in several directories, and
+// continues after EACCES.
 func (l *execCall) again() (event.Ruling, bool) {
 	was := l.call.proc.refused
 	if was == nil || l.call.now-was.call.now > int64(retried) || !slices.Equal(l.event.Process.Argv, was.event.Process.Argv) ||
@@ -147,8 +147,8 @@ func (l *execCall) again() (event.Ruling, bool) {
 	return event.Ruling{Rule: was.call.rule, Reason: was.call.detail["reason"], Unlisted: was.call.detail["unlisted"]}, true
 }
 
-// about says whether a rule could be about the program of a, were its arguments
-// others: then these are looked at again when it runs.
+// about reports whether a rule could match the program of a with other arguments: then
+// these are checked again when it runs.
 func (s *Supervisor) about(a event.Attempt) bool {
 	if s.config.About == nil {
 		return true
@@ -157,12 +157,12 @@ func (s *Supervisor) about(a event.Attempt) bool {
 	return s.config.About(a)
 }
 
-// judgeable says whether it is known what will be executed.
+// judgeable reports whether it is known what will be executed.
 func (l *execCall) judgeable() bool {
 	return l.event.Verdict == event.Allowed && len(l.images) > 0 && !l.unread
 }
 
-// resumed goes on with an execution that waited. The lock is held.
+// resumed continues an execution that waited. The lock is held.
 func (s *Supervisor) resumed(l *execCall, r, asked event.Ruling) {
 	if r.Rule == "" {
 		r.Rule = asked.Rule
@@ -173,7 +173,7 @@ func (s *Supervisor) resumed(l *execCall, r, asked event.Ruling) {
 		s.conclude(l)
 		return
 	}
-	// Everything is read anew: what the human saw is what it still must be.
+	// Everything is read again: what the human saw must still be the case.
 	now := call{notification: c.notification, now: s.now(), tid: c.tid, info: c.info}
 	if now.proc = s.caller(&now); now.killed {
 		s.released(c)
@@ -185,7 +185,7 @@ func (s *Supervisor) resumed(l *execCall, r, asked event.Ruling) {
 	s.prepare(next)
 }
 
-// differs says what of l is not as it was.
+// differs says what in l has changed.
 func (l *execCall) differs(was *execCall) string {
 	a, b := &l.event, &was.event
 	switch {
@@ -286,5 +286,5 @@ func (s *Supervisor) kill(c *call, p *proc) {
 	}
 }
 
-// tooMany is why something is refused without asking anybody.
+// tooMany is why something is refused without a question.
 var tooMany = "more than " + strconv.Itoa(maxHeld) + " calls wait for an answer already"

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// human is a gate: rules by a word of the arguments or a path, and whoever
+// human is a gate: rules by a word of the arguments or a path, and the person who
 // answers.
 type human struct {
 	deny, ask, granted func(event.Attempt) bool

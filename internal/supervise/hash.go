@@ -36,12 +36,12 @@ type content struct {
 	sum     digest
 	line    string // of a script
 	loader  string // of a program, as it names it
-	lasting bool   // nothing inside can write it, and its last change is old enough to tell
+	lasting bool   // nothing inside can write it, and its last change is old enough to rely on
 }
 
-// hashes remembers what files hold that nothing inside can write, by everything
-// that changes with it. Of other files the time of the last change is no sign:
-// a store through a shared mapping whose page was written to before changes none
+// hashes remembers the content of files that nothing inside can write, by everything
+// that changes with it. For other files the time of the last change proves nothing: a
+// store through a shared mapping whose page was written to before does not change it
 // (mmap(2), msync(2)), so they are read at each execution.
 type hashes struct {
 	file  string
@@ -146,8 +146,8 @@ func (h *hashes) running(p *proc, is identity) (string, error) {
 
 const hashesHead = "holdfast hashes 2\n"
 
-// load reads the file; one that is missing or broken is as none, for it only
-// saves work.
+// load reads the file; a missing or broken one counts as empty, because it only saves
+// work.
 func (h *hashes) load() {
 	if h.file == "" {
 		return

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxHeld = 256                    // calls that wait for an answer at a time; one more is refused
-	patrol  = 100 * time.Millisecond // how often it is looked whether those who wait are still there
+	patrol  = 100 * time.Millisecond // how often to check whether the waiting callers are still there
 )
 
 // holding is the calls that wait for a human. The lock of the Supervisor guards
@@ -135,7 +135,7 @@ func (s *Supervisor) lookAfter() {
 // get to its handler before a human answers.
 const stops = 1<<(unix.SIGINT-1) | 1<<(unix.SIGTERM-1) | 1<<(unix.SIGHUP-1) | 1<<(unix.SIGQUIT-1)
 
-// asksToStop says whether such a signal waits for a thread.
+// asksToStop reports whether such a signal waits for a thread.
 func (s *Supervisor) asksToStop(tid int) bool {
 	text := readAt(s.table.dir, strconv.Itoa(tid)+"/status", make([]byte, 4096))
 	set := func(name string) (bits uint64) {

@@ -42,7 +42,7 @@ func TestHeldCallsSurviveSignals(t *testing.T) {
 	}
 }
 
-// switched is a human who answers when he is told to.
+// switched is a human who answers when the channel says so.
 func switched(ask func(event.Attempt) bool) (h *human, answer chan bool) {
 	answer = make(chan bool, 512)
 	h = &human{ask: ask, answer: func(a event.Attempt) event.Ruling {
@@ -183,8 +183,8 @@ func TestSignalsWhileCallsAreAnswered(t *testing.T) {
 	}
 }
 
-// TestTheEndWhileHeld closes the supervisor while calls wait, with a human who
-// does not even look when he is told that he need not answer.
+// TestTheEndWhileHeld closes the supervisor while calls wait, with a human who ignores
+// even the notice that no answer is needed any more.
 func TestTheEndWhileHeld(t *testing.T) {
 	ws, out := grounds(t)
 	var never sync.WaitGroup
@@ -262,8 +262,8 @@ func TestWhatWaitedMustBeTheSame(t *testing.T) {
 	}
 }
 
-// TestASignalThatIsHandledEndsTheWait has somebody press Ctrl-C while a call waits
-// for a human who is not there.
+// TestASignalThatIsHandledEndsTheWait presses Ctrl-C while a call waits for a human who
+// is not there.
 func TestASignalThatIsHandledEndsTheWait(t *testing.T) {
 	path := behaviour(t)
 	ws, out := grounds(t)

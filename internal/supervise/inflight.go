@@ -19,19 +19,19 @@ type inFlight map[int]inFlightCall
 type inFlightCall struct {
 	nr      int32
 	of      *proc
-	restart bool // it was stopped in the middle, and the kernel makes it anew
+	restart bool // it was stopped in the middle, and the kernel restarts it
 }
 
 func (u inFlight) add(c *call) { u[c.tid] = inFlightCall{nr: c.nr, of: c.proc} }
 
-// end takes the call out that a thread made before n, and says whether n is it again.
+// end removes the call that a thread made before n, and reports whether n is it again.
 func (u inFlight) end(n *notification) (again bool) {
 	last := u[int(n.pid)]
 	delete(u, int(n.pid))
 	return last.restart && last.nr == n.nr
 }
 
-// redirects says whether a call can make the path of another call lead elsewhere: it
+// redirects reports whether a call can make the path of another call lead elsewhere: it
 // moves a directory, or makes, moves or removes a symbolic link. Any other call changes
 // only what is at its own path.
 func (s *Supervisor) redirects(c *call) bool {
@@ -73,7 +73,7 @@ func (s *Supervisor) awaitInFlight(c *call) {
 // throughWait is how long redirecting calls wait for one that is in flight.
 const throughWait = 20 * time.Millisecond
 
-// through waits for a thread to return from a call, and says whether it did.
+// through waits for a thread to return from a call, and reports whether it did.
 func (s *Supervisor) through(tid int, other inFlightCall) bool {
 	p := other.of
 	name := string(append(p.entry(nil, tid), "syscall"...))

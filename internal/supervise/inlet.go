@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inlet is how something inside writes to a file outside: it has the end of a
-// pipe, and what it writes is written here. A descriptor of the file itself could
-// be read through, reopened by its link below /proc, and given to fchmod(2) by
-// whoever owns the file, and could not be taken back.
+// inlet lets a process inside write to a file outside: it has the end of a pipe, and
+// its data is written here. A descriptor of the file itself could be read through,
+// reopened by its link below /proc, and given to fchmod(2) by the owner of the file,
+// and could not be revoked.
 type inlet struct {
 	from *os.File
 	to   *os.File
@@ -32,7 +32,7 @@ type inlet struct {
 // inlets are those that are open.
 type inlets struct {
 	running sync.WaitGroup
-	signals chan os.Signal // of leases that are to be given back
+	signals chan os.Signal // of leases that must be given back
 
 	mu  sync.Mutex // guards all
 	all map[*inlet]struct{}
@@ -46,12 +46,12 @@ const inletsMost = 256
 // errWrittenEnough ends an inlet at the limit of file sizes.
 var errWrittenEnough = errors.New("the limit of file sizes is reached")
 
-// errOver ends an inlet with the approval that it rests on.
+// errOver ends an inlet together with its approval.
 var errOver = errors.New("the approval that allowed it has ended")
 
-// open makes the pipe for a file of which it takes over the descriptor, and
-// returns the end that is to be handed in. It ends when that is closed everywhere
-// inside, or over is.
+// open makes the pipe for a file, whose descriptor it takes over, and returns the end
+// to hand in. The inlet ends when that end is closed everywhere inside, or over is
+// closed.
 func (ins *inlets) open(file int, limit uint64, nonblock bool, over <-chan struct{}) (int, error) {
 	to := os.NewFile(uintptr(file), "outside")
 	if !ins.room() {
@@ -74,14 +74,15 @@ func (ins *inlets) open(file int, limit uint64, nonblock bool, over <-chan struc
 	}
 	ins.all[in] = struct{}{}
 	ins.mu.Unlock()
-	// Who opens the file waits until what was written before stands in it. Where
-	// somebody has it open already, or its file system has no leases, he does not.
+	// A process that opens the file waits until what was written before is in it. If
+	// the file is already open elsewhere, or its file system has no leases, it does not
+	// wait.
 	_, _ = unix.FcntlInt(to.Fd(), unix.F_SETLEASE, unix.F_WRLCK)
 	ins.running.Go(func() { ins.serve(in) })
 	return ends[1], nil
 }
 
-// room says whether one more may be opened. Those that are being opened at this
+// room reports whether one more may be opened. Those that are being opened at this
 // moment are not counted; they are as many as questions can be open.
 func (ins *inlets) room() bool {
 	ins.mu.Lock()
@@ -197,8 +198,8 @@ func (in *inlet) move() error {
 // pause is how long a call waits at most for what was written before it.
 const pause = 200 * time.Millisecond
 
-// settle waits until what was written so far stands in the files: the next call
-// may be about them.
+// settle waits until what was written so far is in the files: the next call may be
+// about them.
 func (ins *inlets) settle() {
 	ins.mu.Lock()
 	defer ins.mu.Unlock()
@@ -209,7 +210,7 @@ func (ins *inlets) settle() {
 	}
 }
 
-// empty says whether nothing is on its way.
+// empty reports whether no data is in transit.
 func (in *inlet) empty() bool {
 	if !in.moving.TryLock() {
 		return false

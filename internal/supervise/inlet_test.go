@@ -30,7 +30,7 @@ func inletFor(t *testing.T, ins *inlets, limit uint64, over <-chan struct{}) (fd
 	return fd, path
 }
 
-// endOf waits until nobody reads what is written to an inlet.
+// endOf waits until the reading end of an inlet is closed.
 func endOf(t *testing.T, fd int) {
 	t.Helper()
 	poll := []unix.PollFd{{Fd: int32(fd)}}
@@ -134,8 +134,8 @@ func TestInletsAreBounded(t *testing.T) {
 	closeInlets(t, &ins)
 }
 
-// TestWhatIsHandedInIsForWritingAlone tries all that a descriptor of the file
-// itself would be good for besides writing to it.
+// TestWhatIsHandedInIsForWritingAlone tries everything that a descriptor of the file
+// itself would allow other than writing to it.
 func TestWhatIsHandedInIsForWritingAlone(t *testing.T) {
 	ws, out := grounds(t)
 	open := func(name string, flags, as int) aCall {

@@ -87,8 +87,9 @@ const maxSpans = 256
 
 func newMemory() *memory { return &memory{page: uint64(os.Getpagesize())} }
 
-// read fills dst with what stands at addr, up to the first page that cannot be
-// read. errno says why nothing could be; a shorter n that a page ended it.
+// read fills dst with the memory at addr, up to the first page that cannot be read.
+// errno says why nothing could be read; an n shorter than dst means that a page ended
+// it.
 func (m *memory) read(tid int, addr uint64, dst []byte) (n int, errno syscall.Errno) {
 	spans := 0
 	m.local[0] = unix.Iovec{Base: unsafe.SliceData(dst), Len: uint64(len(dst))}
@@ -102,7 +103,7 @@ func (m *memory) read(tid int, addr uint64, dst []byte) (n int, errno syscall.Er
 	return m.transfer(tid, 1, spans)
 }
 
-// fill fills all of dst with what stands at addr.
+// fill fills all of dst with the memory at addr.
 func (m *memory) fill(tid int, addr uint64, dst []byte) syscall.Errno {
 	n, errno := m.read(tid, addr, dst)
 	if errno == 0 && n < len(dst) {
@@ -127,9 +128,9 @@ func (m *memory) transfer(tid, locals, remotes int) (n int, errno syscall.Errno)
 // firstRead is how much of a string is read at first: nearly all end there.
 const firstRead = 256
 
-// text reads a string of at most len(dst) bytes. It returns the part of dst
-// without the zero byte. whole is false when there was none: the string is
-// longer, or (with errno) goes on where nothing can be read.
+// text reads a string of at most len(dst) bytes. It returns the part of dst without the
+// zero byte. whole is false if there was none: the string is longer, or (with errno)
+// continues where nothing can be read.
 func (m *memory) text(tid int, addr uint64, dst []byte) (s []byte, whole bool, errno syscall.Errno) {
 	have := 0
 	for have < len(dst) {

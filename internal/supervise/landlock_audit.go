@@ -24,11 +24,11 @@ var (
 type LandlockConfig struct {
 	Sink Sink
 
-	// Process tells what is known of a process besides its pid; nil for nothing.
+	// Process returns what is known of a process besides its pid; nil for nothing.
 	Process func(pid int) event.Process
 
-	// Marked says of an event that it must not be summarised in a flood of
-	// others; nil marks none.
+	// Marked reports whether an event must not be summarised in a flood of others; nil
+	// marks none.
 	Marked func(event.Event) bool
 
 	// Failed is called once, on a goroutine of its own, when events cannot be
@@ -65,7 +65,7 @@ type LandlockAudit struct {
 
 // LandlockStats counts what a LandlockAudit saw.
 type LandlockStats struct {
-	Denials uint64 // that were heard of; an event each, but for repetitions
+	Denials uint64 // that were received; an event each, except repetitions
 	Kernel  uint64 // denials that the kernel counted, of domains that ended
 	Lost    uint64 // that the kernel counted and did not report, or that were lost on the way
 	Ended   bool   // every domain that denied something ended, and was compared, as far as is known
@@ -91,7 +91,7 @@ const (
 	auditBuffer   = 8 << 20                // bytes that may wait in the socket
 	auditSettle   = 100 * time.Millisecond // until an event without an end is taken to be whole
 	auditFarewell = time.Second            // that Close waits for domains to end; the kernel frees them a little after their last process
-	auditDomains  = 4096                   // that are remembered: anybody on the machine may make them
+	auditDomains  = 4096                   // that are remembered: any user of the machine may make them
 	auditWaiting  = 1024                   // denials of a domain that is not known yet
 )
 
@@ -184,7 +184,7 @@ func auditStatus() (enabled bool, lost uint32, err error) {
 	}
 }
 
-// netlinkMessages takes messages apart. What is cut off is left out.
+// netlinkMessages splits messages. What is cut off is left out.
 func netlinkMessages(b []byte) func(func(uint16, []byte) bool) {
 	return func(yield func(uint16, []byte) bool) {
 		for len(b) >= unix.NLMSG_HDRLEN {
@@ -206,8 +206,8 @@ func netlinkMessages(b []byte) func(func(uint16, []byte) bool) {
 	}
 }
 
-// Domain says which process makes the domain of the run: the first process
-// inside, by its pid. It must wait for that before it restricts itself.
+// Domain sets which process makes the domain of the run: the first process inside, by
+// its pid. It must wait for that before it restricts itself.
 func (a *LandlockAudit) Domain(pid int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -231,7 +231,7 @@ func (a *LandlockAudit) Serve() {
 		}
 		for {
 			n, from, err := unix.Recvfrom(a.socket, buf, 0)
-			if err == unix.ENOBUFS { // the count at the end tells how many
+			if err == unix.ENOBUFS { // the count at the end says how many
 				a.mu.Lock()
 				a.overrun = true
 				a.mu.Unlock()
@@ -267,7 +267,7 @@ func (a *LandlockAudit) patience() time.Duration {
 	return -time.Millisecond
 }
 
-// begin says whether to serve: not when Close came first, as the descriptors may
+// begin reports whether to serve: not when Close came first, as the descriptors may
 // be others' by now.
 func (a *LandlockAudit) begin() bool {
 	a.mu.Lock()

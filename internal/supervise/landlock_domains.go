@@ -114,8 +114,8 @@ func (a *LandlockAudit) denied(e auditEvent) {
 	}
 }
 
-// domain handles the record that a domain denied something for the first time, and who made
-// it; or that it is gone, and how often it did.
+// domain handles the record that a domain denied something for the first time, and
+// which process made it; or that it is gone, and how often it did.
 func (a *LandlockAudit) domain(r auditRecord) {
 	a.mu.Lock()
 	d := a.find(r.fields["domain"])
@@ -175,7 +175,7 @@ func (a *LandlockAudit) ended(r auditRecord) {
 	}
 }
 
-// lingering says whether a domain of ours has not ended.
+// lingering reports whether a domain of ours has not ended.
 func (a *LandlockAudit) lingering() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -190,8 +190,8 @@ func (a *LandlockAudit) lingering() bool {
 	return false
 }
 
-// remain says what could not be compared: domains that did not end, and, when
-// records were lost, that there may be one that we never heard of.
+// remain reports what could not be compared: domains that did not end, and, if records
+// were lost, that there may be one that was never reported.
 func (a *LandlockAudit) remain() {
 	var ids []string
 	compared := false

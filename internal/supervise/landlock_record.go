@@ -26,8 +26,8 @@ type auditRecord struct {
 	fields map[string]string
 }
 
-// parseAudit takes a record apart: audit(TIME:SERIAL): NAME=VALUE NAME="VALUE"
-// NAME=HEX. What is no field is left out.
+// parseAudit splits a record: audit(TIME:SERIAL): NAME=VALUE NAME="VALUE" NAME=HEX.
+// What is not a field is left out.
 func parseAudit(kind uint16, text string) (auditRecord, bool) {
 	text = strings.TrimRight(text, "\x00\n")
 	rest, ok := strings.CutPrefix(text, "audit(")
@@ -62,8 +62,8 @@ func parseAudit(kind uint16, text string) (auditRecord, bool) {
 	return r, true
 }
 
-// auditStrings are the fields that stand in hexadecimal where they hold what
-// might be taken for the end of the field (audit_log_untrustedstring).
+// auditStrings are the fields that are hexadecimal if their value could be taken for
+// the end of the field (audit_log_untrustedstring).
 var auditStrings = map[string]bool{"path": true, "exe": true, "comm": true, "ocomm": true, "name": true}
 
 func unhex(s string) string {
@@ -74,7 +74,7 @@ func unhex(s string) string {
 	return string(raw)
 }
 
-// number returns 0 for what is none.
+// number returns the value of a numeric field; 0 if it is not a number.
 func (r auditRecord) number(name string) int {
 	n, err := strconv.Atoi(r.fields[name])
 	if err != nil {

@@ -29,7 +29,7 @@ func init() {
 	case "makes":
 		runtime.LockOSThread()
 		fmt.Println(os.Getpid())
-		os.Stdin.Read(make([]byte, 1)) // until it is known who makes the domain
+		os.Stdin.Read(make([]byte, 1)) // until it is known which process makes the domain
 		if err := landlockSelf(); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -51,12 +51,12 @@ func init() {
 	}
 }
 
-// landlockSelf denies reading and making directories, everywhere, but for the
+// landlockSelf denies reading and making directories, everywhere, except for the
 // reading of this program.
 func landlockSelf() error { return landlockTo("/proc/self/exe") }
 
-// landlockTo denies this thread reading and making directories but for reading
-// below a path.
+// landlockTo denies this thread reading and making directories except for reading below
+// a path.
 func landlockTo(path string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
@@ -168,8 +168,8 @@ func hearAll(t *testing.T, more int) {
 		seen[e.Action+" "+e.Object] = true
 		dropped = dropped || e.Action == event.RecordDrop
 	}
-	// The kernel drops records when more than its backlog wait, and says so at
-	// the end.
+	// The kernel drops records when more than its backlog wait, and reports it at the
+	// end.
 	if err != nil || !stats.Ended || stats.Kernel < uint64(more+3) || stats.Denials+stats.Lost != stats.Kernel || dropped != (stats.Lost > 0) {
 		t.Errorf("%+v, %v, a record of loss: %v", stats, err, dropped)
 	}

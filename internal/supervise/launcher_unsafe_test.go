@@ -89,7 +89,7 @@ func testFilter(full bool) []unix.SockFilter {
 		switch {
 		case c.shape == shapeOpen && c.flags >= 0 && !full:
 			on(nr, writes(uint32(c.flags))...)
-		case c.shape == shapeMessage: // but for the one that hands the listener over
+		case c.shape == shapeMessage: // except the one that hands the listener over
 			on(nr, ld(16), unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: 3, Jf: 1}, ret(allow), ret(notify))
 		case c.shape == shapeMessages:
 			on(nr, ret(notify))

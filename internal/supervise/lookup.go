@@ -43,7 +43,7 @@ func lookupCalls() map[uint32]callInfo {
 	}
 }
 
-// looks says whether a call is an event only where it is refused: a look-up, and
+// looks reports whether a call is an event only where it is refused: a look-up, and
 // at the level standard an open for reading.
 func (s *Supervisor) looks(c *call) bool {
 	switch c.info.shape {
@@ -56,9 +56,9 @@ func (s *Supervisor) looks(c *call) bool {
 	return false
 }
 
-// look lets a look-up or an open for reading go on, and records it where it will
-// be refused, or where that cannot be found out: nothing is to be read past the
-// record by a path that is hard to follow.
+// look lets a look-up or an open for reading continue, and records it if it will be
+// refused, or if that cannot be found out: a path that is hard to follow must not be a
+// way to read past the record.
 func (s *Supervisor) look(c *call) {
 	e := event.Event{Action: event.FileLookup, Verdict: event.Allowed}
 	w, follow := s.looking(c, &e)
@@ -96,7 +96,7 @@ func (s *Supervisor) look(c *call) {
 	}
 }
 
-// looking says what a call needs of what it finds, and whether it follows a link.
+// looking returns what a call needs of what it finds, and whether it follows a link.
 func (s *Supervisor) looking(c *call, e *event.Event) (w want, follow bool) {
 	if c.info.shape == shapeOpen {
 		w, follow, _ = s.opening(c, e)
@@ -135,11 +135,11 @@ func (s *Supervisor) refuses(c *call, w want, e *event.Event) {
 	}
 }
 
-// inReach says of a name without a directory that it is a file which the caller
-// can read: looked up from where the caller's look-up starts, by a supervisor that
-// may do no more than the caller, it is found and is no link, which could lead
-// anywhere. It costs less than to ask where that place is. What stands in the place
-// of something hidden is empty.
+// inReach reports whether a name without a directory is a file that the caller can
+// read. It is looked up where the caller's look-up starts, by a supervisor that has no
+// more rights than the caller, and it must not be a link, which could lead anywhere.
+// This costs less than to ask where that place is. The cover of something hidden is
+// empty.
 func (s *Supervisor) inReach(c *call, dirfd int, text []byte, w want) bool {
 	if s.privileged || w != wantRead || len(text) == 0 || bytes.IndexByte(text, '/') >= 0 {
 		return false
@@ -160,13 +160,13 @@ func (s *Supervisor) inReach(c *call, dirfd int, text []byte, w want) bool {
 		st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size > 0 && c.proc.creds.may(st, bitsOf[wantRead])
 }
 
-// expects says of what was found that programs look for it by themselves. Where it
-// leads decides: what was asked for may be a link made inside.
+// expects reports whether the path found is one that programs look for unprompted. The
+// path that it leads to decides: the path asked for may be a link made inside.
 func (s *Supervisor) expects() bool {
 	return s.quiet.have(cmp.Or(s.at.resolved(), string(s.at.asked)))
 }
 
-// expectations are paths that programs look for by themselves, with all below them.
+// expectations are paths that programs look for unprompted, with all below them.
 type expectations struct {
 	paths   map[string]bool
 	longest int // bytes of the longest
@@ -181,8 +181,8 @@ func newExpectations(paths []string) expectations {
 	return x
 }
 
-// have says whether a path is one of them or below one. It is looked at from the
-// front, and no further than the longest: a path may have two thousand names.
+// have reports whether a path is one of them or below one. It checks from the front,
+// and no further than the longest: a path may have two thousand names.
 func (x *expectations) have(path string) bool {
 	for n := 1; n <= len(path) && n <= x.longest; n++ {
 		if (n == len(path) || path[n] == '/') && x.paths[path[:n]] {

@@ -107,7 +107,7 @@ func TestLookupsOfNames(t *testing.T) {
 	compareLookups(t, dir, dir+"/ws", view, tests)
 }
 
-// refusedLookup is a call and the event that comes of it.
+// refusedLookup is a call and its event.
 type refusedLookup struct {
 	call           aCall
 	action, object string // "" for no event

@@ -61,7 +61,7 @@ func newListener(f *os.File) (*listener, error) {
 	return l, nil
 }
 
-// arrived is what the receiver was woken for; none of it when it waited in vain.
+// arrived is why the receiver was woken; all false if it waited in vain.
 type arrived struct {
 	call  bool // one may be received
 	other bool // the other descriptor is readable
@@ -99,8 +99,8 @@ func (l *listener) receive() (n *notification, errno syscall.Errno) {
 	return (*notification)(unsafe.Pointer(&l.in[0])), errno
 }
 
-// answer makes the call with this id return e. Where e is 0 the call proceeds in the
-// kernel, which reads its arguments anew.
+// answer makes the call with this id return e. If e is 0 the call proceeds in the
+// kernel, which reads its arguments again.
 func (l *listener) answer(id uint64, e syscall.Errno) syscall.Errno {
 	r := response{id: id, errno: -int32(e)}
 	if e == 0 {
@@ -120,9 +120,9 @@ type addFD struct {
 	flags, from, to, flag2 uint32
 }
 
-// handIn gives the caller a copy of a descriptor of ours, the number of which is
-// what its call returns, from any goroutine. ENOENT means that no caller waits for
-// it any more; with every other error the call still waits.
+// handIn gives the caller a copy of a descriptor of ours, whose number is the result of
+// its call, from any goroutine. ENOENT means that no caller waits for it any more; with
+// every other error the call still waits.
 //
 // It takes no signal: the kernel notes the reply before it waits for the caller to
 // take the descriptor (seccomp_notify_addfd in kernel/seccomp.c), and where a signal
@@ -165,7 +165,7 @@ func (l *listener) send(r response) syscall.Errno {
 	return l.control(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&buf[0]))
 }
 
-// valid says whether the caller still waits for its answer, so that what was
+// valid reports whether the caller still waits for its answer, so that what was
 // read from it before was its own.
 func (l *listener) valid(id uint64) bool {
 	return l.control(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == 0

@@ -26,20 +26,20 @@ type change struct {
 	at    hostPlace
 	dest  hostPlace
 	who   event.Process
-	above string // program that the parent of who runs
+	above string // program run by the parent of who
 	umask uint32
 }
 
-// carries are the operations that are carried out when a human allows them.
-// What is not among them fails as it would without rules of consent.
+// carries are the operations that are carried out when a human allows them. Any other
+// fails as it would without rules of consent.
 var carries = map[string]string{
 	event.FileWrite: "write", event.FileMkdir: "mkdir", event.FileUnlink: "unlink",
 	event.FileRename: "rename", event.FileChmod: "chmod", event.FileTruncate: "truncate",
 }
 
-// outside asks about a call that the boundary will refuse, and says whether it
-// did: then the call is answered later. first is what was foreseen, and place
-// where the first path leads.
+// outside asks about a call that the boundary will refuse, and reports whether it did:
+// then the call is answered later. first is what was foreseen, and place where the
+// first path leads.
 func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place string) bool {
 	op := carries[e.Action]
 	if op == "" || c.refused || c.blind || !s.carriable(c, first) {
@@ -64,7 +64,7 @@ func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place strin
 	return false
 }
 
-// carriable says whether a call is of the kind that a human may allow: where it
+// carriable reports whether a call is of the kind that a human may allow: where it
 // leads is outside of the view, or in view for reading alone.
 func (s *Supervisor) carriable(c *call, first outcome) bool {
 	switch c.info.shape {
@@ -88,8 +88,8 @@ func (s *Supervisor) carriable(c *call, first outcome) bool {
 	return first.verdict == event.Denied && (first.layer == event.LayerView || first.layer == event.LayerReadonly) && beyond(&s.at)
 }
 
-// unmade reports whether a change of a private tree is one of the host to those who
-// are asked: what the private tree has itself is changed there, unasked.
+// unmade reports whether a change of a private tree is presented as one of the host:
+// what the private tree has itself is changed there, without a question.
 func (s *Supervisor) unmade(first outcome) bool {
 	at := &s.at
 	missing := first.errno == "ENOENT" && (first.verdict == event.Allowed || first.layer == event.LayerView)
@@ -109,7 +109,7 @@ func (ch *change) nowhere() bool {
 // flag is the last argument of a call on two paths, where it has one.
 func (c *call) flag() uint64 { return c.arg(c.info.flags) }
 
-// beyond says whether a path leads to where the view allows no writing, without
+// beyond reports whether a path leads to where the view allows no writing, without
 // being what it hides or protects.
 func beyond(at *location) bool {
 	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.where(), "/") {
@@ -118,7 +118,7 @@ func beyond(at *location) bool {
 	return at.tree == nil || at.tree.Access == policy.Read
 }
 
-// plain says whether a path ends in a name: what has dots or a slash at its end
+// plain reports whether a path ends in a name: what has dots or a slash at its end
 // is a directory, or an error that is the kernel's to give.
 func (s *location) plain() bool {
 	name := s.asked[bytes.LastIndexByte(s.asked, '/')+1:]
@@ -263,7 +263,7 @@ func (s *Supervisor) settleChange(ch *change, d done, r event.Ruling) bool {
 	if ch.at.path != e.Object {
 		e.Resolved = ch.at.path
 	}
-	c.add("by", "holdfast") // on the host, in the place of the process
+	c.add("by", "holdfast") // on the host, instead of the process
 	e.Detail, e.Process = c.detail, c.proc.who()
 	s.observe(e)
 	s.resolver.flush()

@@ -33,7 +33,7 @@ type hostPlace struct {
 	errno  unix.Errno // of reaching the directory
 }
 
-// look finds out where ch is on the host, before anybody is asked.
+// look finds out where ch is on the host, before a question is asked.
 func (ch *change) look() {
 	follow := !ch.call.info.stay
 	switch f := ch.call.flags; ch.op {
@@ -180,7 +180,7 @@ func (p *hostPlace) open() (int, error) {
 	return fd, nil
 }
 
-// kernelFS are file systems of which the files are not what they seem.
+// kernelFS are file systems whose files are not ordinary files.
 var kernelFS = []int64{unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEBUGFS_MAGIC,
 	unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.PSTOREFS_MAGIC, unix.EFIVARFS_MAGIC, unix.DEVPTS_SUPER_MAGIC,
 	unix.BINFMTFS_MAGIC, unix.SELINUX_MAGIC, unix.SMACK_MAGIC, unix.NSFS_MAGIC, unix.RDTGROUP_SUPER_MAGIC, 0x62656570, 0x19800202}

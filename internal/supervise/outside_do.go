@@ -78,8 +78,8 @@ func (ch *change) handle(dir int, directory bool) (fd int, st unix.Stat_t, d don
 // again is the path of a descriptor of ours.
 func again(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// openFile opens a regular file for writing, or makes it. It is written to and
-// nothing else, however it was to be opened: that is what the human was shown.
+// openFile opens a regular file for writing, or makes it. It is only written to,
+// however the call would open it: that is what the human was shown.
 func (ch *change) openFile(dir int) done {
 	flags := ch.call.flags
 	const kept = unix.O_APPEND | unix.O_SYNC | unix.O_DSYNC

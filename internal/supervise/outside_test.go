@@ -77,7 +77,7 @@ func TestChangesOutsideAreCarriedOut(t *testing.T) {
 		path string
 	}{
 		{open(out+"/new", create, 0o666), "-", "create", out + "/new"},
-		{open(out+"/new", create, 0o666), "EEXIST", "", ""}, // it is there already: nobody need be asked
+		{open(out+"/new", create, 0o666), "EEXIST", "", ""}, // it already exists: no question is needed
 		{open("way/newer", unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o640), "-", "create", out + "/newer"},
 		{open(out+"/file", unix.O_WRONLY|unix.O_TRUNC, 0), "-", "write", out + "/file"},
 		{open(out+"/link", unix.O_WRONLY, 0), "-", "write", out + "/file"},
@@ -256,7 +256,7 @@ func TestChangesOutsideAreRefused(t *testing.T) {
 	}{
 		{"by the human", &human{ask: func(event.Attempt) bool { return true }, answer: no}, "EACCES"},
 		{"by a rule", &human{deny: func(event.Attempt) bool { return true }}, "EACCES"},
-		{"by the boundary", &human{}, "-"}, // of which there is none in a test
+		{"by the boundary", &human{}, "-"}, // which does not exist in a test
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ws, out := grounds(t)
@@ -329,8 +329,8 @@ func TestCommitOutside(t *testing.T) {
 	}
 }
 
-// TestRootLeavesNothingOfRootsOwn has root carry out what is asked for by the user
-// of a task, in a directory of somebody else's and in one of root's own.
+// TestRootLeavesNothingOfRootsOwn has root carry out changes for the user of a task, in
+// another user's directory and in one of root's own.
 func TestRootLeavesNothingOfRootsOwn(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	ws, out := grounds(t)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestCalm waits for a pipe: for what is there, for what comes, for its end, and until
-// it is told to stop.
+// TestCalm waits for a pipe: for data that is there, for data that comes, for its end,
+// and until it must stop.
 func TestCalm(t *testing.T) {
 	t.Parallel()
 	var ends [2]int
@@ -77,7 +77,7 @@ func TestCalm(t *testing.T) {
 	}
 }
 
-// readable says whether a descriptor is, now.
+// readable reports whether a descriptor is, now.
 func readable(fd int) bool {
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
 	return err == nil && n > 0

@@ -54,9 +54,9 @@ func TestPrivateChangesSaySo(t *testing.T) {
 	}
 }
 
-// privateHome is a view in which home is private, and personal says what of it is
-// asked about. Inside and outside are the same here: what the private tree has not
-// is what is missing.
+// privateHome is a view in which home is private; personal reports what of it is asked
+// about. Inside and outside are the same here: what the private tree lacks is what is
+// missing.
 func privateHome(home string, personal func(string) bool) option {
 	return func(r *run, c *Config, cmd *exec.Cmd) {
 		trees(policy.Tree{Path: "/", Access: policy.Read}, policy.Tree{Path: "/dev", Access: policy.Device}, policy.Tree{Path: home, Access: policy.Copy})(r, c, cmd)
@@ -125,8 +125,8 @@ func TestPrivateWithoutAnAnswerGoesOn(t *testing.T) {
 	}
 }
 
-// TestNothingIsMadeWhereTheDirectoryIsMissing: the host has the directory, and the
-// private tree has not, so that what was to be made there is refused by the view.
+// TestNothingIsMadeWhereTheDirectoryIsMissing: the host has the directory, but the
+// private tree does not, so that the view refuses what would be made there.
 func TestNothingIsMadeWhereTheDirectoryIsMissing(t *testing.T) {
 	dir := place(t)
 	if err := os.Mkdir(dir+"/host", 0o755); err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// identity tells one content of an executable from another.
+// identity distinguishes one content of an executable from another.
 type identity struct {
 	dev, ino     uint64
 	size         int64
@@ -22,7 +22,7 @@ func identityOf(st *unix.Stat_t) identity {
 	return identity{uint64(st.Dev), st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
 }
 
-// file says whether both are the same file, whatever it holds.
+// file reports whether both are the same file, whatever it holds.
 func (i identity) file(o identity) bool { return i.dev == o.dev && i.ino == o.ino }
 
 // program is what a process runs, or ran.
@@ -32,16 +32,16 @@ type program struct {
 	is   identity
 }
 
-// execution is a proc.exec that was let go on and of which it is not known yet
-// whether it came to anything.
+// execution is a proc.exec that was allowed to continue and whose success is not known
+// yet.
 type execution struct {
 	program
 	before program
 	doomed bool  // it was foreseen to fail
 	tid    int   // thread that asked
-	at     int64 // when it was let go on
+	at     int64 // when it was allowed to continue
 
-	// Of one that is held against what runs then.
+	// Of one that is compared with what runs then.
 	judged   bool     // the rules of consent were asked about it
 	argv     []string // that the kernel will give to the program
 	cut      bool     // argv is only how they begin
@@ -84,7 +84,7 @@ type thread struct {
 // reading of a process's end from its pidfd.
 const trust = 100 * time.Millisecond
 
-// creds are what mode bits are held against.
+// creds are what mode bits are checked against.
 type creds struct {
 	uid, gid      uint32
 	groups        []uint32
@@ -93,7 +93,7 @@ type creds struct {
 	search, owner bool // CAP_DAC_READ_SEARCH, CAP_FOWNER
 }
 
-// has says whether a capability is in effect.
+// has reports whether a capability is in effect.
 func (c *creds) has(capability int) bool { return c.caps&(1<<capability) != 0 }
 
 func (c *creds) in(gid uint32) bool {
@@ -108,7 +108,7 @@ func (c *creds) in(gid uint32) bool {
 	return false
 }
 
-// may says whether mode bits let c do all of bits (4 read, 2 write, 1 execute).
+// may reports whether mode bits let c do all of bits (4 read, 2 write, 1 execute).
 func (c *creds) may(st *unix.Stat_t, bits uint32) bool {
 	mode := st.Mode
 	if c.override && (bits&1 == 0 || mode&0o111 != 0 || mode&unix.S_IFMT == unix.S_IFDIR) {

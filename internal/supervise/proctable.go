@@ -23,7 +23,7 @@ type procTable struct {
 	self    int // this process
 	dir     int // descriptor of /proc
 	watch   *watch
-	gone    func(*proc) // called for one that ended without its pidfd having said so
+	gone    func(*proc) // called for one that ended without its pidfd reporting it
 	buf     []byte
 	name    []byte
 
@@ -187,7 +187,7 @@ func (t *procTable) inherit(p *proc, now int64, depth int) {
 	}
 }
 
-// parents says whether p runs a program that its parent runs or ran, as it does
+// parents reports whether p runs a program that its parent runs or ran, as it does
 // when it is the same file, for p executed nothing itself.
 func (t *procTable) parents(p *proc, now int64, depth int) bool {
 	// The parent of the first process inside is ours, and none of the record's.

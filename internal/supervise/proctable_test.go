@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// TestNoDescriptorsForProcesses has a supervisor that may open none for a
-// process: nobody tells it of their ends, and those that live are no others.
+// TestNoDescriptorsForProcesses has a supervisor that may open no descriptor for a
+// process: it gets no notice of their ends, and live ones must not be mistaken for
+// others.
 func TestNoDescriptorsForProcesses(t *testing.T) {
 	w, err := newWatch()
 	if err != nil {

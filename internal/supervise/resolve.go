@@ -49,7 +49,7 @@ type resolver struct {
 	link   [pathMax]byte
 	taken  int  // descriptor of a process that r.name leads to; -1 for none
 	strong bool // we may search directories that a caller may not
-	asIs   bool // the last name is meant as it stands, with a slash after it too
+	asIs   bool // the last name is meant literally, also with a slash after it
 }
 
 func newResolver(p *places) *resolver {
@@ -66,10 +66,10 @@ type location struct {
 	tree     *policy.Tree // that decides; nil for outside the view
 	above    bool         // a directory that leads to a tree
 	exists   bool
-	stuck    bool // its directory may be there all the same: a link of another process's is on the way
+	stuck    bool // its directory may still be there: a link of another process's is on the way
 	slashed  bool // it is asked for as a directory, by a slash after its name
 	followed bool // it is where a link leads that is the last name
-	magic    bool // a descriptor of the process: dir and tree may be nil all the same
+	magic    bool // a descriptor of the process: dir and tree may still be nil
 	stat     unix.Stat_t
 	errno    syscall.Errno // of finding it
 	unknown  string        // what could not be found out
@@ -160,7 +160,7 @@ func (r *resolver) locate(p *proc, tid, dirfd int, asked []byte, follow bool, no
 	out.dir, out.errno, out.place = nil, unix.ELOOP, ""
 }
 
-// baseFailed says what it means that the directory of a relative path is not known.
+// baseFailed sets the error if the directory of a relative path is not known.
 func (s *location) baseFailed(dirfd int, errno syscall.Errno) {
 	switch {
 	case errno == unix.ENOENT && dirfd != unix.AT_FDCWD:
@@ -197,7 +197,7 @@ func (r *resolver) base(p *proc, tid, dirfd int) ([]byte, syscall.Errno) {
 
 var deleted = []byte(" (deleted)")
 
-// gone says whether a link whose text ends in (deleted) leads to what has no name.
+// gone reports whether a link whose text ends in (deleted) leads to what has no name.
 func (r *resolver) gone(p *proc, name []byte) bool {
 	var st unix.Stat_t
 	return fstatat(p.base(), name, &st, 0) == 0 && st.Nlink == 0

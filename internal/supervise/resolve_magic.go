@@ -26,9 +26,9 @@ func cutName(p, name []byte) (rest []byte, ok bool) {
 	return rest, ok && (len(rest) == 0 || rest[0] == '/')
 }
 
-// magic replaces what stands for the process itself: /proc/self, /dev/fd and
-// the links below /proc/PID that are no text. A nil path is one without such.
-// done means that out is complete: the path is a descriptor that has no name.
+// magic replaces paths that refer to the process itself: /proc/self, /dev/fd and the
+// links below /proc/PID that are not text. A nil path means that there was none. done
+// means that out is complete: the path is a descriptor that has no name.
 func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *location) (at []byte, done bool) {
 	if len(full) < len(devFD) || full[0] != '/' || full[1] != 'p' && full[1] != 'd' {
 		return nil, false

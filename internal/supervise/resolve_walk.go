@@ -33,11 +33,11 @@ func (r *resolver) around(full []byte, links int, out *location) []byte {
 	return to
 }
 
-// walk goes through the directories of full name by name, for a path that the
-// kernel does not lead us along: one of the links below /proc is on it, which
-// leads somewhere else for each process that asks. It returns the same path as far as such
-// a link and what that leads to, and nil when there is nothing to go on with.
-// tooLong says that it was given up.
+// walk goes through the directories of full name by name, for a path that the kernel
+// cannot resolve for us: one of the links below /proc is on it, which leads somewhere
+// else for each process that asks. It returns the same path up to such a link and what
+// that leads to, and nil if there is nothing to continue with. tooLong means that it
+// was given up.
 func (r *resolver) walk(full []byte) (to []byte, tooLong bool) {
 	cut := bytes.LastIndexByte(bytes.TrimRight(full, "/"), '/')
 	at, left := "/", string(full[:max(cut, 0)])
@@ -116,7 +116,7 @@ func (r *resolver) linkAt(at string) (text string, link, ok bool) {
 	return string(b), true, errno == 0 && len(b) > 0
 }
 
-// stuckAt says whether a link stands where the way along rest ends below d.
+// stuckAt reports whether the next name of rest below d is a link.
 func (r *resolver) stuckAt(d *directory, rest []byte) bool {
 	name, _, _ := bytes.Cut(bytes.TrimLeft(rest, "/"), slash)
 	if len(name) == 0 || string(name) == "." || string(name) == ".." {

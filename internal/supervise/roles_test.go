@@ -74,8 +74,8 @@ func init() {
 	os.Exit(0)
 }
 
-// roleDials connects n times at once to a port that nobody listens on, as a Go
-// program does, which keeps a thread for each connect(2) that takes a moment.
+// roleDials connects n times at once to a port without a listener, as a Go program
+// does, which keeps a thread for each connect(2) that takes a moment.
 func roleDials(n int) {
 	var all sync.WaitGroup
 	var refused atomic.Int32
@@ -121,8 +121,7 @@ func init() {
 	gob.Register([]byte(nil))
 }
 
-// roleCalls makes the calls that stand on its standard input and prints what
-// came of each.
+// roleCalls makes the calls listed on its standard input and prints the result of each.
 func roleCalls() {
 	runtime.LockOSThread()
 	if mask, err := strconv.ParseInt(os.Getenv(umaskVar), 8, 32); err == nil {
@@ -152,8 +151,8 @@ func roleCalls() {
 	}
 }
 
-// roleWaiters has n threads that each make a file in dir, while the first makes
-// others where it may, and says what came of it.
+// roleWaiters has n threads that each make a file in dir, while the first makes others
+// where it may, and prints the result.
 func roleWaiters(n int, dir string) {
 	var all sync.WaitGroup
 	var made, refused, mine atomic.Int32

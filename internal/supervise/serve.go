@@ -115,7 +115,7 @@ func (c *collector) run(s *Supervisor) {
 	}
 }
 
-// servePolling asks before each call whether one is there, for a RECV of a kernel
+// servePolling checks before each call whether one is there, because a RECV of a kernel
 // before Linux 6.11 does not end when no process is left.
 func (s *Supervisor) servePolling() {
 	var quiet int64 // until then ended processes are not collected
@@ -146,8 +146,8 @@ func (s *Supervisor) servePolling() {
 // were looked at: while there are many, the receiver is not woken for each.
 const endsTogether = 5 * time.Millisecond
 
-// received handles a call, where errno does not say that there is none. False means
-// that no more can be received.
+// received handles a call, unless errno says that there is none. False means that no
+// more can be received.
 func (s *Supervisor) received(n *notification, errno syscall.Errno, now int64) bool {
 	s.alone = errno == unix.ENOENT
 	switch errno {

@@ -10,11 +10,10 @@ import (
 // timeSlice is the time slice of a goroutine that does nothing but system calls.
 // The zero value is ready to use.
 //
-// To the scheduler such a goroutine has run for as long as it was not scheduled
-// anew. After 10 ms the runtime's monitor takes its processor away in each call,
-// looks every 20 µs whether it can, and signals its thread (sysmon and retake in
-// runtime/proc.go, Go 1.26): 2 % of the processor time of 500 executions, and 5 % of
-// that of an npm ci.
+// To the scheduler such a goroutine has run since it was last scheduled. After 10 ms
+// the runtime's monitor takes its processor away in each call, looks every 20 µs
+// whether it can, and signals its thread (sysmon and retake in runtime/proc.go, Go
+// 1.26): 2 % of the processor time of 500 executions, and 5 % of that of an npm ci.
 type timeSlice struct{ began int64 }
 
 // renewAfter is less than the 10 ms after which the monitor acts.

@@ -32,8 +32,8 @@ func (c *call) sockAction() string {
 	return c.info.action
 }
 
-// sockAddress reads the address of size bytes at pointer, and writes into e what
-// it is and what will come of it.
+// sockAddress reads the address of size bytes at pointer, and writes it and the
+// predicted outcome into e.
 func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size int) {
 	if size < 0 || size > 128 { // struct sockaddr_storage
 		e.Error = "EINVAL"
@@ -66,7 +66,7 @@ func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size i
 	}
 }
 
-// sockPath writes into e what comes of a call with the path of a local socket.
+// sockPath writes into e the outcome of a call with the path of a local socket.
 func (s *Supervisor) sockPath(c *call, e *event.Event, path []byte) {
 	s.resolver.asIs = c.info.want == wantCreate
 	s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, path, c.info.want != wantCreate, c.now, &s.at)
@@ -90,7 +90,7 @@ func (s *Supervisor) sockPath(c *call, e *event.Event, path []byte) {
 	}
 }
 
-// abroad says whether an address is one of the internet protocols and none of
+// abroad reports whether an address is one of the internet protocols and none of
 // the loopback; the unspecified one is the loopback's (ip(7)).
 func abroad(text string) bool {
 	at, err := netip.ParseAddrPort(text)

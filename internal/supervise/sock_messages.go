@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	msghdrSize  = 56   // struct msghdr; the name and its length stand first
+	msghdrSize  = 56   // struct msghdr; it begins with the name and its length
 	mmsghdrSize = 64   // struct mmsghdr
 	maxMessages = 1024 // UIO_MAXIOV: the kernel sends no more of them
 	portalPID   = 3    // inside, of the process that hands out sockets
@@ -47,8 +47,8 @@ func (s *Supervisor) messages(c *call) {
 	s.finish(c, last)
 }
 
-// message reads one struct msghdr, and says whether it has an address, or could
-// not be read.
+// message reads one struct msghdr, and reports whether it has an address, or could not
+// be read.
 func (s *Supervisor) message(c *call, e *event.Event, at uint64) bool {
 	var head [12]byte
 	if errno := s.memory.fill(c.tid, at, head[:]); errno != 0 {

@@ -36,7 +36,7 @@ func (s *Supervisor) socketType(c *call) int {
 	return kind
 }
 
-// dropped says whether what is sent to an address goes nowhere though the call succeeds:
+// dropped reports whether what is sent to an address goes nowhere though the call succeeds:
 // nothing but connections leaves the boundary, and queries for names.
 func (s *Supervisor) dropped(c *call, action, to string) bool {
 	return action == event.SockSend && s.config.View.Intercepted && abroad(to) && port(to) != 53 && s.socketType(c) != unix.SOCK_STREAM
@@ -48,9 +48,9 @@ func port(address string) int {
 	return n
 }
 
-// answers is what comes of connecting to the socket that at is: whether somebody has it
-// open, and of the type that is asked for. It is asked by connecting to it with a socket
-// for datagrams, of which its owner is told nothing.
+// answers predicts the result of connecting to the socket at: whether a process has it
+// open, and with the requested type. It finds out by connecting a datagram socket to
+// it, which its owner does not notice.
 func (s *Supervisor) answers(c *call, at *location) string {
 	if at.stat.Mode&unix.S_IFMT != unix.S_IFSOCK {
 		return "ECONNREFUSED"
@@ -80,14 +80,14 @@ func (s *Supervisor) answers(c *call, at *location) string {
 	return ""
 }
 
-// abstract is what comes of a call with an address of the abstract kind (unix(7)): to
+// abstract is the outcome of a call with an address of the abstract kind (unix(7)): to
 // connect there must be one, and to bind there must not.
 func (s *Supervisor) abstract(c *call, action, name string) string {
 	text, whole := readUpTo(c.proc.base(), string(c.proc.entry(nil, c.tid))+"net/unix", 256<<10)
 	if !whole {
 		return "" // among others, there are too many to look at
 	}
-	// As the kernel writes it: @ stands for each zero.
+	// As the kernel writes it: @ replaces each zero.
 	shown := append([]byte(" @"), bytes.ReplaceAll([]byte(name), []byte{0}, []byte("@"))...)
 	there := bytes.Contains(text, append(shown, '\n'))
 	switch {
@@ -99,7 +99,7 @@ func (s *Supervisor) abstract(c *call, action, name string) string {
 	return ""
 }
 
-// socketSize says whether the kernel takes an address of this size for one of a local
+// socketSize reports whether the kernel takes an address of this size for one of a local
 // socket; a bare family makes bind(2) choose a name.
 func socketSize(action string, size int) bool {
 	const family, most = 2, 110 // struct sockaddr_un

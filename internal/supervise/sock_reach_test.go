@@ -18,7 +18,7 @@ import (
 func TestSocketOutcomes(t *testing.T) {
 	dir := place(t)
 	for _, kind := range []string{"unix", "unixgram"} {
-		// One that is served, and one that nobody has open any more.
+		// One that is served, and one that is no longer open anywhere.
 		for _, name := range []string{dir + "/" + kind, dir + "/stale-" + kind, "@served-" + kind + strconv.Itoa(unix.Getpid())} {
 			c := listenAt(t, kind, name)
 			if strings.Contains(name, "stale") {

@@ -34,10 +34,11 @@ type Supervisor struct {
 	readers chan struct{}  // bounds how many
 	hashes  *hashes
 
-	failed failure // of the record
+	failed failure     // of the record
+	links  atomic.Bool // see Linked
 
 	waiting sync.WaitGroup // calls that wait for a human
-	working sync.WaitGroup // who goes on with them
+	working sync.WaitGroup // of the goroutines that continue them
 
 	running sync.Map // pid to the number of the program that it runs
 
@@ -118,15 +119,15 @@ func New(c Config) (_ *Supervisor, err error) {
 // Serve receives calls until no process is left that could make one. It wants a
 // goroutine of its own and may be called once.
 //
-// A call that was received is interrupted by nothing but the death of its
-// caller (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV). In the moment before that, a
-// signal with a handler still ends it: it begins anew where the handler was
-// installed with SA_RESTART, and returns EINTR otherwise, as calls do that wait.
+// A call that was received is interrupted by nothing but the death of its caller
+// (SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV). Just before that, a signal with a handler
+// still ends it: it restarts if the handler was installed with SA_RESTART, and returns
+// EINTR otherwise, as any blocking call would.
 func (s *Supervisor) Serve() {
 	s.started.Store(true)
 	defer close(s.served)
-	// Several receivers of one listener are all woken by each call. The thread
-	// ends with this goroutine, for no other goroutine may have the ids that it takes.
+	// Several receivers of one listener are all woken by each call. The thread ends
+	// with this goroutine, because no other goroutine may have the ids that it takes.
 	runtime.LockOSThread()
 	s.takeIDs()
 	if linux6(11) {
@@ -175,6 +176,9 @@ func (s *Supervisor) handle(n *notification, now int64) {
 	} else {
 		c.info = &unknownCall
 	}
+	if c.info.action == event.FileLink {
+		s.links.Store(true)
+	}
 	if s.config.Refuse != nil {
 		c.refusal, c.refused = s.config.Refuse(uint32(n.nr), n.args)
 	}
@@ -209,7 +213,7 @@ func (s *Supervisor) handle(n *notification, now int64) {
 func (s *Supervisor) caller(c *call) *proc {
 	p := s.table.find(c.tid, c.now)
 	if p == nil {
-		// It is dying, or /proc cannot be read. The record goes on without.
+		// It is dying, or /proc cannot be read. The record continues without it.
 		return &proc{pid: c.tid, dir: -1, pidfd: -1, proc: s.table.dir, known: true}
 	}
 	if p.pending != nil {
@@ -224,9 +228,9 @@ func (s *Supervisor) caller(c *call) *proc {
 	return p
 }
 
-// answer lets the call go on, or refuses it, and says whether the caller lived
-// to see it. A caller that did was there all the time, so that what was read
-// from it was its own.
+// answer lets the call continue, or refuses it, and reports whether the caller lived to
+// see it. A caller that did was there all the time, so that what was read from it was
+// its own.
 func (s *Supervisor) answer(c *call) (alive bool) {
 	refusal := syscall.Errno(0)
 	if c.refused {
@@ -235,7 +239,7 @@ func (s *Supervisor) answer(c *call) (alive bool) {
 	return s.answered(s.listener.answer(c.id, refusal))
 }
 
-// answered takes what came of an answer, and says whether the caller got it.
+// answered handles the result of an answer, and reports whether the caller got it.
 func (s *Supervisor) answered(errno syscall.Errno) bool {
 	if errno != 0 && errno != unix.ENOENT { // ENOENT: the caller is gone
 		s.fail(fmt.Errorf("answering a system call: %w", errno))
@@ -269,10 +273,10 @@ func (s *Supervisor) reply(c *call, e *event.Event) {
 	e.Process = c.proc.who()
 }
 
-// diedFirst is why the outcome of a call is not known whose caller is gone.
+// diedFirst is why the outcome of a call is unknown if its caller is gone.
 const diedFirst = "the process ended before its call was answered"
 
-// plain is a call of which nothing but its name and arguments are looked at.
+// plain is a call of which only the name and arguments are recorded.
 func (s *Supervisor) plain(c *call) {
 	e := event.Event{Action: event.SysCall, Object: s.name(uint32(c.nr)), Verdict: event.Allowed}
 	c.add("args", hexes(c.args[:]))

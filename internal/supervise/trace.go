@@ -17,8 +17,8 @@ const (
 	idleTracers = 2  // that stay when there is nothing to do
 )
 
-// traced is an execution that goes on under trace: what really runs is held
-// against what was judged before its first instruction.
+// traced is an execution that continues under trace: the program that really runs is
+// compared with what was judged, before its first instruction.
 type traced struct {
 	call *call
 	was  *execution
@@ -110,15 +110,14 @@ func (s *Supervisor) endTracers() {
 	}
 }
 
-// follow lets one execution go on and looks at what came of it. False means that
-// this thread is not to be used again.
+// follow lets one execution continue and checks its result. False means that this
+// thread must not be used again.
 //
-// The thread is made to stop before its call proceeds (PTRACE_INTERRUPT), so that
-// it stops in any case: when it executed (PTRACE_EVENT_EXEC), before the first
-// instruction of the new program, and when that failed, on its way back. So this
-// ends however the execution does, except where the kernel does not come back
-// from it. Nothing of ours is locked meanwhile: seizing waits for another thread
-// of the same process that executes.
+// The thread is made to stop before its call proceeds (PTRACE_INTERRUPT), so that it
+// stops in any case: when it executed (PTRACE_EVENT_EXEC), before the first instruction
+// of the new program, and when that failed, on its way back. So this ends however the
+// execution does, except if the kernel does not come back from it. Nothing of ours is
+// locked meanwhile: seizing waits for another thread of the same process that executes.
 func (s *Supervisor) follow(j *traced) (again bool) {
 	c := j.call
 	errno, seized := s.attach(c)
@@ -147,7 +146,7 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 		return true
 	case r.event != unix.PTRACE_EVENT_EXEC:
 		if r.event == unix.PTRACE_EVENT_STOP {
-			r.sig = 0 // of ours, or of a stop of the process, which goes on by itself
+			r.sig = 0 // of ours, or of a stop of the process, which resumes on its own
 		}
 		return release(r.pid, r.sig)
 	}
@@ -158,8 +157,8 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 	return release(r.pid, 0)
 }
 
-// attach begins to trace the caller, and tells it to stop. ECHILD is for a child
-// of ours: its waiter would take the stops for its end.
+// attach begins to trace the caller, and stops it. ECHILD is for a child of ours: its
+// waiter would take the stops for its end.
 func (s *Supervisor) attach(c *call) (errno syscall.Errno, seized bool) {
 	if c.proc.parent == s.table.self {
 		return unix.ECHILD, false
@@ -172,8 +171,8 @@ func (s *Supervisor) attach(c *call) (errno syscall.Errno, seized bool) {
 	return errno, true
 }
 
-// untraceable records that an execution is refused after all: what would run
-// then could not be held against what was judged.
+// untraceable records that an execution is refused after all: the program that would
+// run could not be compared with what was judged.
 func (s *Supervisor) untraceable(j *traced, errno syscall.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +182,7 @@ func (s *Supervisor) untraceable(j *traced, errno syscall.Errno) {
 	s.recordProcess(p, map[string]string{"not_executed": strconv.FormatUint(j.was.exec, 10), "reason": "it cannot be traced: " + unix.ErrnoName(errno)})
 }
 
-// release lets go of a thread that stopped, or that died meanwhile.
+// release detaches a thread that stopped, or that died meanwhile.
 func release(pid, sig int) bool {
 	for detach(pid, sig) != 0 {
 		r, errno := nextReport()
@@ -194,8 +193,8 @@ func release(pid, sig int) bool {
 	return true
 }
 
-// settled waits, before Linux 6.17, until the caller sleeps again: an answer that
-// comes while it wakes up is taken for no answer there, and the call is made anew.
+// settled waits, before Linux 6.17, until the caller sleeps again: an answer that comes
+// while it wakes up is taken for no answer there, and the call is restarted.
 func (s *Supervisor) settled(tid int) {
 	if linux6(17) {
 		return

@@ -17,7 +17,7 @@ type traceReport struct {
 	sig   int // the signal of the stop
 }
 
-// childInfo is how siginfo_t begins that tells of a child, on 64 bits.
+// childInfo is the beginning of a siginfo_t about a child, on 64 bits.
 type childInfo struct {
 	signo, errno, code, _ int32
 	pid                   int32
@@ -28,9 +28,9 @@ type childInfo struct {
 
 const childTrapped = 4 // CLD_TRAPPED
 
-// nextReport waits for what the threads do next that this thread traces, and for
-// no child of ours, for which others wait. Until the death of a thread that is
-// traced is reported here, its parent is not told of it.
+// nextReport waits for the next event of the threads that this thread traces, but not
+// of our children, for which others wait. The death of a traced thread is not reported
+// to its parent until it is reported here.
 func nextReport() (traceReport, syscall.Errno) {
 	const which = unix.WEXITED | unix.WSTOPPED | unix.WCLONE | unix.WNOTHREAD
 	for {
@@ -43,8 +43,8 @@ func nextReport() (traceReport, syscall.Errno) {
 	}
 }
 
-// seize begins to trace a thread without stopping it. It is told of when it
-// executed, and killed should this thread end before it lets go of it.
+// seize begins to trace a thread without stopping it. Its executions are reported, and
+// it is killed if this thread ends before it detaches.
 func seize(tid int) syscall.Errno {
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, unix.PTRACE_O_TRACEEXEC|unix.PTRACE_O_EXITKILL, 0, 0)
 	return errno

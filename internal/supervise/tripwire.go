@@ -20,15 +20,15 @@ type TripwireConfig struct {
 	// it keeps the file system from ending with the supervisor.
 	Device *os.File
 
-	Root     int // pid of the first process inside, of which the pids in requests are the namespace's
+	Root     int // pid of the first process inside; the pids in requests are of its namespace
 	UID, GID int // owner of everything in the root of the view, in the user namespace of the mount
 
 	Sink Sink
 
-	// Quiet are absolute paths whose absence is no event, with all below them:
-	// what programs look for by themselves, and the host has not either. Where
-	// the directory of one is in the root of the view, the kernel remembers that
-	// it is not there, and asks no more.
+	// Quiet are absolute paths whose absence is no event, with all below them: what
+	// programs look for unprompted, and the host does not have either. If the directory
+	// of one is in the root of the view, the kernel remembers that it is not there, and
+	// does not ask again.
 	Quiet []string
 
 	// Private are absolute paths of directories that are for those inside to change,
@@ -47,28 +47,28 @@ type TripwireConfig struct {
 	// for no limit.
 	Charge func(bytes int64) error
 
-	// Covers is the absolute path of a directory of which each file is mounted over a
-	// file that is hidden, whose path it holds, and each directory D over one whose
-	// path D.path holds. An attempt to read there is refused and recorded.
+	// Covers is the absolute path of a directory. Each of its files is mounted over a
+	// hidden file, whose path it holds, and each directory D over one whose path D.path
+	// holds. An attempt to read there is refused and recorded.
 	Covers string
 
-	// Rule tells which rule of the policy hides a path; nil for none.
+	// Rule returns the rule of the policy that hides a path; nil for none.
 	Rule func(path string) string
 
-	// Reads says that opens for reading are reported by who reports calls.
+	// Reads means that opens for reading are reported by the recorder of calls.
 	Reads bool
 
-	// Process tells what is known of a process besides its pid; nil for nothing.
-	// It is called from several goroutines.
+	// Process returns what is known of a process besides its pid; nil for nothing. It
+	// is called from several goroutines.
 	Process func(pid int) event.Process
 
-	// Ordinary says of an event that nothing was refused by it, missing being the
-	// first name on the way that is not there: what is not there
-	// is nowhere else either. It is not recorded. nil says so of none.
+	// Ordinary reports whether an event refused nothing; missing is the first name on
+	// the way that is not there. A path that is missing on the host too is not
+	// recorded. nil means false for all.
 	Ordinary func(e event.Event, missing string) bool
 
-	// Marked says of an event that it must not be summarised in a flood of
-	// others; nil marks none. It is called from several goroutines.
+	// Marked reports whether an event must not be summarised in a flood of others; nil
+	// marks none. It is called from several goroutines.
 	Marked func(event.Event) bool
 
 	// Failed is called once, on a goroutine of its own, when look-ups cannot be
@@ -159,8 +159,8 @@ func (t *Tripwire) Serve() {
 	var all sync.WaitGroup
 	for range servers {
 		all.Go(func() {
-			runtime.LockOSThread()                    // the thread ends with this goroutine, for no other goroutine may have its ids
-			err := become(t.config.UID, t.config.GID) // who alone may make files in the storage
+			runtime.LockOSThread()                    // the thread ends with this goroutine, because no other may have its ids
+			err := become(t.config.UID, t.config.GID) // only this user may make files in the storage
 			if err != nil {
 				err = fmt.Errorf("taking the ids of the task: %w", err)
 			} else {
@@ -219,7 +219,7 @@ func (t *Tripwire) queue() (int, error) {
 	return q, nil
 }
 
-// receive waits for a request; 0 says that there will be none any more.
+// receive waits for a request; 0 means that there will be none any more.
 func (t *Tripwire) receive(q int, in []byte) (int, error) {
 	ready := make([]unix.EpollEvent, 2)
 	for {
@@ -316,16 +316,15 @@ func (t *Tripwire) send(answer []byte) error {
 }
 
 // Seal ends the time in which all of the root of the view can be changed, and begins
-// the time in which a look-up of what is not there is an event. What was asked
-// before it returns stands; what is asked later is refused. The first process
-// inside must wait for it.
+// the time in which a look-up of a missing path is an event. Requests before it returns
+// are allowed; later ones are refused. The first process inside must wait for it.
 func (t *Tripwire) Seal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.fs.sealed = true
 }
 
-// begin says whether to serve: not when Close came first, as the descriptors may
+// begin reports whether to serve: not when Close came first, as the descriptors may
 // be others' by now.
 func (t *Tripwire) begin() bool {
 	t.mu.Lock()

@@ -88,7 +88,7 @@ func insideMain(ids string) error {
 	return nil
 }
 
-// insideUID tells views apart that share /tmp.
+// insideUID distinguishes views that share /tmp.
 var insideUID string
 
 func insideBecome(uid int) error {

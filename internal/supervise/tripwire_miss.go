@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// miss is a look-up of what is not in the root of the view, or an open of what
-// stands in the place of something hidden.
+// miss is a look-up of a path that is not in the root of the view, or an open of the
+// cover of something hidden.
 type miss struct {
 	tid    int    // in the inner pid namespace
 	path   string // that was looked up
@@ -24,7 +24,7 @@ type miss struct {
 	hidden bool   // it is there, and no process inside may read it
 }
 
-// missed says whether the answer to r is that there is no such name, or none that
+// missed reports whether the answer to r is that there is no such name, or none that
 // may be read, and that it counts. The caller holds t.mu.
 func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 	if !t.fs.sealed {
@@ -52,9 +52,9 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 	return m, r.tid != 0 // 0 is for a process outside of the inner pid namespace
 }
 
-// refused says whether r is about a file that is hidden. The kernel asks for what
-// it was told for good only when the mode would refuse (fuse_permission in
-// fs/fuse/dir.c), while the caller that is refused waits.
+// refused reports whether r is about a hidden file. The kernel asks again for
+// attributes that it has cached only if the mode would refuse (fuse_permission in
+// fs/fuse/dir.c), while the refused caller waits.
 func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
 	n := t.fs.tree.get(r.node)
 	if n == nil || !n.covers || n.dir() || r.tid == 0 || t.config.Reads {
@@ -64,15 +64,15 @@ func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
 	return miss{tid: r.tid, path: path, name: path[strings.LastIndexByte(path, '/')+1:], hidden: true}, true
 }
 
-// record makes the event of a look-up. False says that it is none, for what was
-// looked for is nowhere else either.
+// record makes the event of a look-up. False means that it is not an event, because the
+// path is missing on the host too.
 func (t *Tripwire) record(m miss, a pendingCall) bool {
 	looked := m.path
 	e := event.Event{Sensor: event.Tripwire, Action: event.FileLookup, Object: a.path, Verdict: event.Denied, Layer: event.LayerView,
 		Error: "ENOENT", Process: t.process(a), Detail: map[string]string{}}
 	if m.hidden {
 		if !a.reads {
-			return true // asked again for another reason, or told by who reports calls
+			return true // asked again for another reason, or reported by the recorder of calls
 		}
 		e.Action, e.Layer, e.Rule, e.Error = event.FileOpen, event.LayerHidden, t.rule(m.path), "EACCES"
 	}
@@ -84,7 +84,7 @@ func (t *Tripwire) record(m miss, a pendingCall) bool {
 	}
 	switch {
 	case a.path == "":
-		// Only the first name that is missing is known, not what was to follow.
+		// Only the first name that is missing is known, not what would follow.
 		e.Object, e.Detail["partial"] = looked, "true"
 	case paths.Within(looked, found):
 		if t.quiet.have(found) {
@@ -114,7 +114,7 @@ func (t *Tripwire) rule(path string) string {
 	return t.config.Rule(path)
 }
 
-// describe says how it was asked.
+// describe adds how it was asked.
 func (a pendingCall) describe(detail map[string]string) {
 	if a.call != "" {
 		detail["call"] = a.call

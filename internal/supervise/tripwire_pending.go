@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pendingCall is what a waiting thread asked of the kernel. It is what stood in its
-// memory: good for a record, never for a decision.
+// pendingCall is what a waiting thread asked of the kernel, as read from its memory:
+// good for a record, never for a decision.
 type pendingCall struct {
 	pid, tid int    // in our pid namespace; 0 when it is not known
 	call     string // name of the system call; "" when it is not known
@@ -114,7 +114,7 @@ func (a *pendingCall) read() {
 	}
 }
 
-// makes says whether a call makes a name that was not there.
+// makes reports whether a call makes a name that was not there.
 func makes(call string, args [6]uint64) bool {
 	switch call {
 	case "open":
@@ -127,7 +127,7 @@ func makes(call string, args [6]uint64) bool {
 	return false
 }
 
-// reads says whether a call opens a file for reading alone.
+// reads reports whether a call opens a file for reading alone.
 func reads(call string, args [6]uint64) bool {
 	const other = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC
 	switch call {

@@ -45,8 +45,8 @@ func newPIDSpace(root int) (*pidSpace, error) {
 
 func (p *pidSpace) close() { p.ns.Close() }
 
-// outer returns the pid and thread id, in our namespace, of a thread that is
-// called tid there; zeros when there is none. The thread waits for us.
+// outer returns the pid and thread id, in our namespace, of a thread whose id there is
+// tid; zeros if there is none. The thread waits for us.
 func (p *pidSpace) outer(tid int) (int, int) {
 	if tid <= 0 { // the kernel itself
 		return 0, 0

@@ -113,8 +113,8 @@ func tryAll(t *testing.T, uid string) {
 	}
 }
 
-// seenFromOutside checks that who has the ids of the task, and nobody else, may
-// walk through the root, and that this is no event.
+// seenFromOutside checks that only a process with the ids of the task may walk through
+// the root, and that this is no event.
 func seenFromOutside(t *testing.T, v *wiredView) {
 	t.Helper()
 	root := "/proc/" + itoa(v.cmd.Process.Pid) + "/root"
@@ -212,7 +212,7 @@ func TestRootTripwireFlood(t *testing.T) {
 			total += count - 1
 		}
 	}
-	// A summary stands for what came after the first, which has an event.
+	// A summary covers what came after the first, which has an event.
 	if total != same+different {
 		t.Errorf("%d look-ups by the events, want %d", total, same+different)
 	}
@@ -233,7 +233,7 @@ func TestRootTripwireOfManyThreads(t *testing.T) {
 		switch {
 		case strings.HasPrefix(e.Object, "/home/absent/"):
 			whole[e.Object] = true
-		case e.Detail["partial"] != "" && e.Detail["count"] != "": // a summary stands for what came after the first
+		case e.Detail["partial"] != "" && e.Detail["count"] != "": // a summary covers what came after the first
 			n, _ := strconv.Atoi(e.Detail["count"])
 			partial += n
 		case e.Detail["partial"] != "":

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// insideDo does one thing in a view and says how it went.
+// insideDo does one thing in a view and returns the result.
 func insideDo(words []string) string {
 	if show := insideShow[words[0]]; show != nil {
 		return show(words[1:])
@@ -220,8 +220,8 @@ func mapped(path string) ([]byte, error) {
 	return unix.Mmap(fd, 0, 4096, unix.PROT_READ, unix.MAP_SHARED)
 }
 
-// selfish looks up, from several threads, a path that stands in a mapped file of
-// the root, while other threads make the kernel forget the page.
+// selfish looks up, from several threads, a path in a mapped file of the root, while
+// other threads make the kernel forget the page.
 func selfish(path string, threads int) string {
 	data, err := mapped(path)
 	if err != nil {

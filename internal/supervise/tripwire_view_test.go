@@ -129,7 +129,7 @@ func (v *wiredView) goOn() {
 	}
 }
 
-// finish waits for the process, and returns what came of each line.
+// finish waits for the process, and returns the result of each line.
 func (v *wiredView) finish() map[string]string {
 	v.t.Helper()
 	if err := v.cmd.Wait(); err != nil {

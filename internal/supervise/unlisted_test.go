@@ -61,8 +61,8 @@ func TestUnlistedProgramsAreNoted(t *testing.T) {
 	}
 }
 
-// TestCommandAndScriptsBetween has a gate told what begins the run, and every script
-// that interprets another.
+// TestCommandAndScriptsBetween checks that a gate sees the command that begins the run,
+// and every script that interprets another.
 func TestCommandAndScriptsBetween(t *testing.T) {
 	dir := place(t)
 	for name, text := range map[string]string{"inner": "#!/bin/sh\nexit 0\n", "middle": "#!" + dir + "/inner\n", "outer": "#!" + dir + "/middle\n"} {

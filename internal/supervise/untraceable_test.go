@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestWhatCannotBeTracedIsNotExecuted: what an approval was given for is held
-// against what runs, under trace. A process that somebody else traces cannot be
-// seized (EPERM, ptrace(2)), so its execution is refused and the record says so.
+// TestWhatCannotBeTracedIsNotExecuted: the program that runs is compared, under trace,
+// with what was approved. A process that is already traced cannot be seized (EPERM,
+// ptrace(2)), so its execution is refused and the record says so.
 func TestWhatCannotBeTracedIsNotExecuted(t *testing.T) {
 	dir := place(t)
 	ended := make(chan syscall.Errno, 1)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sleepsDeep says whether a thread is in a sleep that only its death ends.
+// sleepsDeep reports whether a thread is in a sleep that only its death ends.
 func sleepsDeep(stat string, buf []byte) bool {
 	text := readAt(unix.AT_FDCWD, stat, buf)
 	if text == nil {
@@ -42,20 +42,20 @@ func (s *Supervisor) verify(j *traced) bool {
 	return s.recordMismatch(j.call, p, j.was, is)
 }
 
-// runsWith says whether the arguments of p are these, or begin with these where
+// runsWith reports whether the arguments of p are these, or begin with these where
 // no more was read. It is for a program that did not run yet: they are its own
 // memory.
 func (s *Supervisor) runsWith(p *proc, was *execution) bool {
 	return s.holds(p, "cmdline", was.argv, was.cut)
 }
 
-// runsIn says the same of the variables of p, where they were judged. Another
-// thread of who asked may have written others before the kernel took them.
+// runsIn does the same for the variables of p, if they were judged. Another thread of
+// the caller may have written others before the kernel took them.
 func (s *Supervisor) runsIn(p *proc, was *execution) bool {
 	return was.env == nil || was.env.errno != 0 || s.holds(p, "environ", was.env.list, was.env.cut)
 }
 
-// holds says whether a list that the kernel gave to p is this one, or begins with
+// holds reports whether a list that the kernel gave to p is this one, or begins with
 // it where it is cut.
 func (s *Supervisor) holds(p *proc, file string, list []string, cut bool) bool {
 	want := make([]byte, 0, 512)

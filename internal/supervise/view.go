@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// places finds where a path stands in the view.
+// places finds the position of a path in the view.
 type places struct {
 	trees map[string]*policy.Tree
 	above map[string]bool                    // directories that lead to a tree
@@ -71,7 +71,7 @@ const (
 	wantReach              // a socket is connected to
 )
 
-// changes says whether w needs a place that is not for reading alone.
+// changes reports whether w needs a place that is not for reading alone.
 func (w want) changes() bool {
 	return w != wantRead && w != wantExec && w != wantReach && w != wantLook
 }

@@ -141,7 +141,7 @@ func asUser(t *testing.T) option {
 	}
 }
 
-// TestPlacedByTheView: what the view alone says of a path, before its owner and mode do.
+// TestPlacedByTheView: the decision of the view alone, before owner and mode.
 func TestPlacedByTheView(t *testing.T) {
 	write, read, protected := &policy.Tree{Access: policy.Write, Rule: "w"}, &policy.Tree{Access: policy.Read, Rule: "r"}, &policy.Tree{Access: policy.ProtectedRead, Rule: "p"}
 	open, fixed, shut := &directory{tree: write}, &directory{tree: write, fixed: true}, &directory{tree: protected}

@@ -36,7 +36,7 @@ func newWatch() (*watch, error) {
 	return w, nil
 }
 
-// linux6 says whether the running kernel is at least Linux 6.minor. It is for what
+// linux6 reports whether the running kernel is at least Linux 6.minor. It is for what
 // cannot be found out by trying.
 func linux6(minor int) bool {
 	a, b := kernel()
@@ -55,7 +55,7 @@ var kernel = sync.OnceValues(func() (major, minor int) {
 	return major, minor
 })
 
-// room says whether one more process may have descriptors.
+// room reports whether one more process may have descriptors.
 func (w *watch) room() bool { return len(w.procs) < w.limit }
 
 // add watches p, which has a pidfd. Where the kernel keeps how it ended, only

@@ -10,9 +10,9 @@ import (
 // both users.
 const sharedAgents = "/var/lib/holdfast-test/agents"
 
-// AgentsDir is where the agent programs for tests are: in HOLDFAST_TEST_AGENTS,
-// else where tools/needs puts them for all users of the machine, else below the
-// state directory of this one.
+// AgentsDir is the directory of the agent programs for tests:
+// HOLDFAST_TEST_AGENTS, else where tools/needs installs them for all users of the
+// machine, else below this user's state directory.
 func AgentsDir() string {
 	if dir := os.Getenv("HOLDFAST_TEST_AGENTS"); dir != "" {
 		return dir
@@ -27,8 +27,8 @@ func AgentsDir() string {
 	return filepath.Join(home, ".local", "state", "holdfast", "agents")
 }
 
-// agents looks for the programs that CI tests with, in whatever version. A test
-// that wants the very one looks for that itself.
+// agents looks for the programs that CI tests with, in any version. A test that
+// needs a certain version looks for that itself.
 func agents() error {
 	for _, name := range []string{"claude", "codex"} {
 		found, err := filepath.Glob(filepath.Join(AgentsDir(), name+"@*", "holdfast.json"))

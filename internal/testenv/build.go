@@ -12,22 +12,22 @@ import (
 	"testing"
 )
 
-// BinaryVar names a holdfast program to test instead of one that is built here; the
-// other programs are beside it. `make test` sets it.
+// BinaryVar names a holdfast program to test instead of one built here; the other
+// programs are beside it. `make test` sets it.
 const BinaryVar = "HOLDFAST_TEST_BINARY"
 
 // Binary returns the absolute path of the holdfast program, built as it is
-// shipped (static, no paths of this machine), once in a test process.
-// Everybody may execute it: root runs it as another user.
+// shipped (static, no paths of this machine), once per test process. All users
+// may execute it: root runs it as another user.
 func Binary(t testing.TB) string { return program(t, "holdfast") }
 
-// Prove is likewise for holdfast-prove.
+// Prove is the same for holdfast-prove.
 func Prove(t testing.TB) string { return program(t, "holdfast-prove") }
 
-// Prober is likewise for the program that probes run inside.
+// Prober is the same for the program that probes run inside.
 func Prober(t testing.TB) string { return program(t, "prober") }
 
-// Ablated is likewise for the holdfast program whose controls can be switched off,
+// Ablated is the same for the holdfast program whose controls can be switched off
 // one by one.
 func Ablated(t testing.TB) string { return program(t, "ablated") }
 
@@ -64,8 +64,8 @@ var built = sync.OnceValues(func() (string, error) {
 	return dir, errors.Join(os.Chmod(dir, 0o755), buildPrograms(root, dir))
 })
 
-// buildPrograms builds the programs that tests start, of the module in root, into dir:
-// holdfast, holdfast-prove, ablated and prober.
+// buildPrograms builds the programs that tests start, from the module in root,
+// into dir: holdfast, holdfast-prove, ablated and prober.
 func buildPrograms(root, dir string) error {
 	for _, args := range [][]string{
 		{"-o", dir + "/", "./cmd/holdfast", "./cmd/holdfast-prove", "./internal/run/ablated"},
@@ -81,9 +81,8 @@ func buildPrograms(root, dir string) error {
 	return nil
 }
 
-// binaryDir begins the name of a directory that Binary made; the id of the
-// process follows. A test process has no last moment of its own at which it
-// could remove it, so the next one does.
+// binaryDir begins the name of a directory that Binary made; the PID follows. A
+// test process cannot remove it at its own end, so the next one does.
 const binaryDir = "testenv-binary-"
 
 func sweep(tmp string) {
@@ -102,8 +101,8 @@ func sweep(tmp string) {
 	}
 }
 
-// ModuleRoot returns the directory of go.mod, which is above the directory
-// that a test runs in.
+// ModuleRoot returns the directory of go.mod, a parent of the directory that a
+// test runs in.
 func ModuleRoot(t testing.TB) string {
 	t.Helper()
 	root, err := findRoot()
@@ -130,8 +129,8 @@ func findRoot() (string, error) {
 	}
 }
 
-// TempHome returns an empty home directory that lives as long as the test. It
-// changes no variable of this process, so that tests stay parallel: give
+// TempHome returns an empty home directory that exists as long as the test. It
+// changes no variables of this process, so that tests can be parallel: pass
 // [HomeEnv] of it to the program under test.
 func TempHome(t testing.TB) string {
 	t.Helper()
@@ -142,8 +141,8 @@ func TempHome(t testing.TB) string {
 	return home
 }
 
-// HomeEnv returns the variables that make home the home directory of a
-// program, and that keep it from finding the real one by another name.
+// HomeEnv returns the variables that make home the home directory of a program,
+// including those that would lead it to the real one.
 func HomeEnv(home string) []string {
 	return []string{
 		"HOME=" + home,

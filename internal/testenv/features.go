@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// The features that this package can check by itself.
+// The features that this package can check itself.
 const (
 	Root         Feature = "root"         // this process has uid 0
 	Unprivileged Feature = "unprivileged" // an ordinary user: this process, or one that it may become
@@ -17,8 +17,8 @@ const (
 	Landlock     Feature = "landlock"     // the kernel answers landlock_create_ruleset(2)
 	Seccomp      Feature = "seccomp"      // the kernel knows SECCOMP_RET_KILL_PROCESS and USER_NOTIF
 	TTY          Feature = "tty"          // /dev/ptmx opens
-	FUSE         Feature = "fuse"         // /dev/fuse opens: look-ups outside the view are seen
-	SecondFS     Feature = "second-fs"    // /dev/shm is writable and another file system than the temporary directory
+	FUSE         Feature = "fuse"         // /dev/fuse opens: lookups outside the view are recorded
+	SecondFS     Feature = "second-fs"    // /dev/shm is writable and not the file system of the temporary directory
 	Git          Feature = "git"
 	Go           Feature = "go"
 	Node         Feature = "node"
@@ -40,7 +40,7 @@ const (
 	JDK          Feature = "jdk"
 	Apt          Feature = "apt"
 	OpenSSH      Feature = "openssh"    // client and server
-	FreshRoot    Feature = "fresh-root" // a small system in [FreshRootDir] that packages can be installed in
+	FreshRoot    Feature = "fresh-root" // a small system in [FreshRootDir] where packages can be installed
 	Agents       Feature = "agents"     // real agent programs in [AgentsDir], and what their own sandboxes need
 )
 
@@ -50,7 +50,7 @@ const Shm = "/dev/shm"
 // FreshRootDir is the directory that [FreshRoot] promises; tools/needs makes it.
 const FreshRootDir = "/var/lib/holdfast-test/root"
 
-// SSHServer is a program of [OpenSSH]; it wants to be called by its path.
+// SSHServer is a program of [OpenSSH]; it must be called by its path.
 const SSHServer = "/usr/sbin/sshd"
 
 var known = map[Feature]func() error{
@@ -87,8 +87,8 @@ var known = map[Feature]func() error{
 	Agents:       agents,
 }
 
-// runs checks a program by running it: one that is found and does not start (a
-// shim of a version manager, a wrong architecture) is as absent as none.
+// runs checks a program by running it: one that is found but does not start (a
+// version manager's shim, a wrong architecture) counts as absent.
 func runs(name string, args ...string) func() error {
 	return func() error {
 		out, err := exec.Command(name, args...).CombinedOutput()

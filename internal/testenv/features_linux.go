@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// userNS makes a user namespace, maps this user to root in it and mounts there.
-// Ubuntu lets the first step through and refuses the last.
+// userNS creates a user namespace, maps this user to root in it and mounts there.
+// Ubuntu allows the first step and refuses the last.
 func userNS() error {
 	cmd := exec.Command("mount", "-t", "tmpfs", "tmpfs", "/tmp")
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -24,7 +24,7 @@ func userNS() error {
 	return nil
 }
 
-// landlock asks for the version of the interface; it needs no pointer.
+// landlock asks for the ABI version; that needs no pointer.
 func landlock() error {
 	const createRuleset, version = 444, 1 // <linux/landlock.h>: LANDLOCK_CREATE_RULESET_VERSION
 	if _, _, errno := syscall.Syscall(createRuleset, 0, 0, version); errno != 0 {

@@ -14,21 +14,21 @@ import (
 )
 
 // patience is how long something may outlive its test before it counts as left
-// behind: a killed process needs a moment to go, an unmount with it, and both
-// more of one on a busy machine. What leaves nothing waits for none of it.
+// behind: a killed process and an unmount take a moment, and longer on a busy
+// machine. A test that leaves nothing does not wait.
 const patience = 20 * time.Second
 
-// NoLeaks fails the test if, at its end, something is there that was not there
-// at this call and that bears one of marks: a process (descendant of this one,
-// of this session, or with a mark in its arguments, environment, directory or
-// mounts), a mount, a cgroup, or an entry of the temporary directory.
+// NoLeaks fails the test if, at its end, something new exists that bears one of
+// marks: a process (descendant of this one, of this session, or with a mark in
+// its arguments, environment, directory or mounts), a mount, a cgroup, or an
+// entry of the temporary directory.
 //
-// A mark is text that only this test uses, best the path of its t.TempDir().
-// Without marks, what has "holdfast" in its name counts: .ci/run looks for that,
-// too, when all tests have ended.
+// A mark is text that only this test uses, preferably the path of its
+// t.TempDir(). Without marks, anything with "holdfast" in its name counts;
+// .ci/run also looks for that after all tests.
 //
-// It is not for parallel tests. Call it first: clean-ups that are registered
-// later run before it looks.
+// It does not work in parallel tests. Call it first: cleanups that are registered
+// later run before the check.
 func NoLeaks(t testing.TB, marks ...string) {
 	t.Helper()
 	before := look(marks)
@@ -40,7 +40,7 @@ func NoLeaks(t testing.TB, marks ...string) {
 }
 
 // NoGoroutines fails the test if goroutines that were started after this call
-// still run at its end. It is not for parallel tests.
+// still run at its end. It does not work in parallel tests.
 func NoGoroutines(t testing.TB) {
 	t.Helper()
 	before := goroutines()
@@ -51,7 +51,7 @@ func NoGoroutines(t testing.TB) {
 	})
 }
 
-// waitGone calls list until it is empty or patience ends.
+// waitGone calls list until it returns nothing or patience is over.
 func waitGone(list func() []string) []string {
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		left := list()
@@ -61,8 +61,8 @@ func waitGone(list func() []string) []string {
 	}
 }
 
-// world is what could be left behind, each thing by a name that is not used
-// again while the test runs.
+// world is the set of things that could be left behind, each by a name that is
+// not reused while the test runs.
 type world map[string]bool
 
 func (w world) since(before world) []string {
@@ -87,7 +87,7 @@ func look(marks []string) world {
 			w[p.String()] = true
 		}
 	}
-	mounts, _ := os.ReadFile("/proc/self/mountinfo") // absent where there is no /proc; nothing to compare then
+	mounts, _ := os.ReadFile("/proc/self/mountinfo") // without /proc there is nothing to compare
 	for line := range strings.Lines(string(mounts)) {
 		if containsAny(line, named) {
 			w["mount "+strings.TrimSpace(line)] = true
@@ -103,9 +103,9 @@ func look(marks []string) world {
 	return w
 }
 
-// temporary reports whether an entry of the temporary directory is one that
-// could be left behind. The directory that a mark lies in is the test's own: it
-// goes after the clean-up in which this runs.
+// temporary reports whether an entry of the temporary directory counts as left
+// behind. A directory that contains a mark is the test's own: it is removed after
+// the cleanup in which this runs.
 func temporary(path string, named []string) bool {
 	own := func(mark string) bool { return mark == path || strings.HasPrefix(mark, path+"/") }
 	return containsAny(filepath.Base(path), named) && !slices.ContainsFunc(named, own)
@@ -113,7 +113,7 @@ func temporary(path string, named []string) bool {
 
 func cgroups(root string, named []string) world {
 	w := world{}
-	// An entry that cannot be read is gone or not ours.
+	// An unreadable entry is gone or not ours.
 	_ = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !e.IsDir():
@@ -126,7 +126,7 @@ func cgroups(root string, named []string) world {
 	return w
 }
 
-// goroutines returns the stack of every goroutine, by the line that names it.
+// goroutines returns the stack of every goroutine, by its header line.
 func goroutines() map[string]string {
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
@@ -138,8 +138,8 @@ func goroutines() map[string]string {
 	return all
 }
 
-// newStacks leaves out the goroutines of the testing package itself, which
-// come and go with other tests.
+// newStacks ignores the goroutines of the testing package itself, which come and
+// go with other tests.
 func newStacks(before, after map[string]string) []string {
 	var left []string
 	for id, stack := range after {

@@ -9,24 +9,22 @@ import (
 	"holdfast.dev/holdfast/internal/prove/netlab"
 )
 
-// NetworkResolver is the name server that /etc/resolv.conf names in a private
-// network, at port 53. Nothing answers there unless the test does so with
-// [Network.ListenPacket].
+// NetworkResolver is the name server in /etc/resolv.conf of a private network, at
+// port 53. It answers only if the test does so with [Network.ListenPacket].
 const NetworkResolver = netlab.Resolver
 
-// NetworkBundle is the list of authorities that programs of Debian trust.
+// NetworkBundle is the list of authorities that Debian's programs trust.
 const NetworkBundle = netlab.Bundle
 
-// Network is a private network in which a test has the whole internet to
-// itself; see package netlab. The test process and what it starts are in it.
+// Network is a private network that gives a test the whole internet for itself;
+// see package netlab. The test process and its children are in it.
 type Network struct{ lab *netlab.Network }
 
-// WithNetwork runs f in a private network. Namespaces are a matter of whole
-// processes: the test binary is executed once more, for this test alone, and f
-// runs there, with the user and the rights that the test has here. hosts are
-// names of /etc/hosts and their addresses.
+// WithNetwork runs f in a private network. Namespaces apply to whole processes:
+// the test binary is executed again for this test only, and f runs there, with
+// the test's user and rights. hosts are names in /etc/hosts with their addresses.
 //
-// It is the last call of its test, and not for parallel tests.
+// It must be the last call of its test, and does not work in parallel tests.
 func WithNetwork(t *testing.T, hosts map[string]string, f func(*testing.T, *Network)) {
 	t.Helper()
 	if inNetwork != nil {
@@ -37,9 +35,9 @@ func WithNetwork(t *testing.T, hosts map[string]string, f func(*testing.T, *Netw
 	again(t, hosts)
 }
 
-// inNetwork is the network that this process was started in; nil for none. It
-// is set before any TestMain begins, for a process that is only a part of the
-// making of one never gets there.
+// inNetwork is the network in which this process was started; nil for none. It is
+// set before any TestMain begins, because a process that only helps to set up a
+// network never gets there.
 var inNetwork = takePart()
 
 // Listen listens on the other side, at any address of either family.
@@ -50,7 +48,7 @@ func (n *Network) Listen(addr string) (net.Listener, error) { return n.lab.Liste
 func (n *Network) ListenPacket(addr string) (net.PacketConn, error) { return n.lab.ListenPacket(addr) }
 
 // Authority returns the certificate, as PEM, that everything in the network
-// trusts where it reads [NetworkBundle].
+// trusts if it reads [NetworkBundle].
 func (n *Network) Authority(t testing.TB) []byte {
 	t.Helper()
 	return n.lab.Authority()
@@ -67,7 +65,7 @@ func (n *Network) Certificate(t testing.TB, names ...string) tls.Certificate {
 	return cert
 }
 
-// takePart ends a process that was executed only to make a network.
+// takePart ends a process that was executed only to set up a network.
 func takePart() *Network {
 	lab, err := netlab.Part()
 	switch {

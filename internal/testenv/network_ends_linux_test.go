@@ -17,13 +17,13 @@ import (
 	"holdfast.dev/holdfast/internal/prove/netlab"
 )
 
-// endsRole is the variable that makes this binary one of the processes that
-// TestNetworkEnds is about.
+// endsRole is the variable that makes this binary one of the processes of
+// TestNetworkEnds.
 const endsRole = "TESTENV_ENDS_ROLE"
 
-// TestNetworkEnds kills the process that a network is for, or the one that wanted
-// it: neither of the two sides is left, nor is what was started in between. With
-// its processes the namespaces are gone, and the link that was in them.
+// TestNetworkEnds kills the process in a network, or the one that requested it:
+// neither side may remain, nor any process in between. When the processes have
+// ended, so have the namespaces and the link in them.
 func TestNetworkEnds(t *testing.T) {
 	switch os.Getenv(endsRole) {
 	case "wants":
@@ -52,8 +52,8 @@ func TestNetworkEnds(t *testing.T) {
 	}
 }
 
-// startBoth starts a process that wants a network and one that has it, and
-// returns their ids and those of what is started in the network, by role.
+// startBoth starts a process that requests a network and one in it, and returns
+// their PIDs and those of the processes in the network, by role.
 func startBoth(t *testing.T) map[string][]int {
 	t.Helper()
 	exe, err := os.Executable()
@@ -112,7 +112,7 @@ func wantNetwork(t *testing.T) {
 	}
 	cmd.Env = append(slices.Clone(cmd.Env), endsRole+"=has")
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	runtime.LockOSThread() // it is told when the thread ends
+	runtime.LockOSThread() // it gets a signal when the thread ends
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -120,10 +120,10 @@ func wantNetwork(t *testing.T) {
 	fmt.Println("wants", os.Getpid())
 	fmt.Println("has", cmd.Process.Pid)
 	_ = cmd.Wait()
-	time.Sleep(20 * time.Second) // it is killed before
+	time.Sleep(20 * time.Second) // it is killed before that
 }
 
-// haveNetwork starts a process that nothing ties to this one.
+// haveNetwork starts a process that is independent of this one.
 func haveNetwork(t *testing.T) {
 	if inNetwork == nil {
 		t.Fatal("there is no network")
@@ -145,6 +145,6 @@ func haveNetwork(t *testing.T) {
 		}
 		children = append(append(children, b...), ' ')
 	}
-	fmt.Println("in", string(children)) // the other side, and the one that sleeps
+	fmt.Println("in", string(children)) // the other side, and the sleeping process
 	time.Sleep(20 * time.Second)
 }

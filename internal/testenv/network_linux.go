@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/netlab"
 )
 
-// startNetwork executes this binary in a network of its own, which ends with
-// this process.
+// startNetwork executes this binary in a new network, which ends with this
+// process.
 func startNetwork(hosts map[string]string, args []string) (*exec.Cmd, error) {
 	exe, err := os.Executable()
 	if err != nil {

@@ -74,7 +74,7 @@ func greet(t *testing.T, n *Network, listen, dial string) {
 	}
 }
 
-// trusted asks a program that the system's list of authorities is all it has.
+// trusted checks that the system's list of authorities is enough for a program.
 func trusted(t *testing.T, n *Network) {
 	l, err := n.Listen("93.184.215.14:443")
 	if err != nil {

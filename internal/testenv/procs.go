@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// process is one line of /proc, as far as this user may read it.
+// process is one process in /proc, as far as this user may read it.
 type process struct {
 	pid, parent, session int
-	start                string // ticks since boot; with pid it names a process for good
-	args                 string // arguments with blanks between them; "" of a zombie
+	start                string // ticks since boot; with pid it identifies a process uniquely
+	args                 string // arguments separated by spaces; "" for a zombie
 	text                 string // arguments, environment, directory, executable and mounts
 	descends             bool   // from this process
 }
@@ -26,8 +26,8 @@ func (p process) ours(marks []string) bool {
 	return p.descends || containsAny(p.text, marks)
 }
 
-// processes lists the processes below proc. One that goes away while it is
-// read is left out.
+// processes lists the processes below proc. One that ends while it is read is
+// left out.
 func processes(proc string) []process {
 	dirs, err := os.ReadDir(proc)
 	if err != nil {
@@ -56,15 +56,15 @@ func processes(proc string) []process {
 	}
 	for i := range all {
 		p := &all[i]
-		// A session that this process leads holds only what it started; one
-		// that it was born into holds its callers too.
+		// If this process leads its session, all others in it were started by it;
+		// an inherited session also contains our callers.
 		p.descends = below(p.pid, self, parent) || session == self && p.session == session
 	}
 	return all
 }
 
 func below(pid, ancestor int, parent map[int]int) bool {
-	for range len(parent) { // bounded: the list was not taken at one moment and may hold a loop
+	for range len(parent) { // bounded: the list is no atomic snapshot and may contain a loop
 		pid = parent[pid]
 		if pid == ancestor {
 			return true
@@ -81,7 +81,7 @@ func readProcess(dir string) (process, error) {
 	if err != nil {
 		return process{}, err
 	}
-	// proc_pid_stat(5): the name is in parentheses and may itself hold any byte.
+	// proc_pid_stat(5): the name is in parentheses and may contain any byte.
 	f := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(f) < 20 {
 		return process{}, fmt.Errorf("reading %s/stat: %d fields", dir, len(f))
@@ -96,7 +96,7 @@ func readProcess(dir string) (process, error) {
 	p.start = f[19]
 	var text strings.Builder
 	for _, name := range []string{"cmdline", "environ", "mountinfo"} {
-		b, _ := os.ReadFile(filepath.Join(dir, name)) // another user's: what may be read must do
+		b, _ := os.ReadFile(filepath.Join(dir, name)) // another user's is partly unreadable
 		text.Write(b)
 		if name == "cmdline" {
 			p.args = strings.TrimSpace(strings.ReplaceAll(string(b), "\x00", " "))

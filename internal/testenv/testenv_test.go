@@ -42,7 +42,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// spy takes the place of the test that calls a helper.
+// spy replaces the test that calls a helper.
 type spy struct {
 	testing.TB
 	name, ended string
@@ -137,7 +137,7 @@ func TestProcessesAreFoundByDescentAndByMark(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it was killed: the status says nothing
+	_ = cmd.Wait() // it was killed: its status means nothing
 	if find(mark) {
 		t.Error("a process that was reaped is still found")
 	}
@@ -232,7 +232,7 @@ func TestGoroutinesLeftBehindAreSeen(t *testing.T) {
 
 func TestSweepRemovesWhatDeadProcessesLeft(t *testing.T) {
 	tmp := t.TempDir()
-	dead := filepath.Join(tmp, binaryDir+"4194305-x") // above the highest pid that Linux gives out
+	dead := filepath.Join(tmp, binaryDir+"4194305-x") // above Linux's maximum PID
 	alive := filepath.Join(tmp, fmt.Sprintf("%s%d-x", binaryDir, os.Getpid()))
 	other := filepath.Join(tmp, binaryDir+"x")
 	for _, dir := range []string{dead, alive, other} {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ProcessorTime is what was used of the processor so far by who: one of the
-// RUSAGE constants of getrusage(2). Unlike the time of a clock it says little
-// about what else the machine does.
+// ProcessorTime is the processor time that who has used so far: who is one of the
+// RUSAGE constants of getrusage(2). Unlike elapsed time it depends little on what
+// else the machine does.
 func ProcessorTime(t testing.TB, who int) time.Duration {
 	t.Helper()
 	var u unix.Rusage
@@ -20,18 +20,18 @@ func ProcessorTime(t testing.TB, who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TakesItsLength fails the test if what make returns for eight times size takes
-// more than 24 times as long: linear is eight, an attack sixty-four. It is
-// processor time of the thread that counts, and a ratio, because the race
-// detector and a busy machine make any one figure large. What make does itself is
+// TakesItsLength fails the test if the function that make returns takes more than
+// 24 times as long for eight times size: linear growth is eight, an attack
+// sixty-four. It compares the processor time of the thread, as a ratio, because
+// the race detector and a busy machine make absolute times large. make itself is
 // not measured.
 func TakesItsLength(t testing.TB, name string, size int, make func(size int) func()) {
 	t.Helper()
 	const factor, allowed = 8, 24
 	short, long := make(size), make(size*factor)
 	small, large := time.Hour, time.Hour
-	for range 3 { // what others do to the processor makes it longer, never shorter
-		// The kernel may count in ticks of 4 ms: less than two is noise.
+	for range 3 { // other load makes it longer, never shorter
+		// The kernel may count in ticks of 4 ms: less than two ticks is noise.
 		small = max(min(small, took(t, short)), 8*time.Millisecond)
 		if large = min(large, took(t, long)); large <= allowed*small {
 			return

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestTakesItsLength tells what is linear from what is not.
+// TestTakesItsLength distinguishes linear growth from faster growth.
 func TestTakesItsLength(t *testing.T) {
 	spin := func(d time.Duration) {
 		for begun := ProcessorTime(t, unix.RUSAGE_THREAD); ProcessorTime(t, unix.RUSAGE_THREAD)-begun < d; {

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// UserName is the account that `make test` creates for the pass without
-// privileges, and that root becomes in tests which need an ordinary user.
-// HOLDFAST_TEST_USER names another.
+// UserName is the account that `make test` creates for the unprivileged pass, and
+// that root switches to in tests which need an ordinary user. HOLDFAST_TEST_USER
+// names another.
 const UserName = "holdfast-test"
 
-// AsUser makes cmd run as an ordinary user: as [UserName] where this process is
-// root, and unchanged where it is an ordinary user already. It needs
-// [Unprivileged]. The environment of cmd becomes that of the user if it was
-// not set; its working directory must be one that the user may enter.
+// AsUser makes cmd run as an ordinary user: as [UserName] if this process is
+// root, and unchanged if it is already an ordinary user. It needs [Unprivileged].
+// If the environment of cmd is not set, it becomes that of the user; the user
+// must be able to enter its working directory.
 func AsUser(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -44,8 +44,8 @@ func ordinary(t testing.TB) (u *user.User, uid, gid uint32) {
 	return u, uid, gid
 }
 
-// Own gives path to the user of [AsUser]; it does nothing where this process
-// is an ordinary user.
+// Own gives path to the user of [AsUser]; it does nothing if this process is an
+// ordinary user.
 func Own(t testing.TB, path string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -1,6 +1,6 @@
-// Command agents installs the agent programs that tests run, and lists those
-// that are known, for tools/needs and the Makefile. Which versions is written in
-// internal/prove/agent/drivers, and nowhere else.
+// Command agents installs the agent programs that tests run, and lists the known
+// ones, for tools/needs and the Makefile. The versions are only in
+// internal/prove/agent/drivers.
 package main
 
 import (

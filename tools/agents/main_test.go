@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// TestProveAgents has stand-ins for holdfast and go in the Makefile's target, and
-// says when it fails.
+// TestProveAgents runs the Makefile's target with stand-ins for holdfast and go,
+// and checks when it fails.
 func TestProveAgents(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
@@ -19,8 +19,8 @@ func TestProveAgents(t *testing.T) {
 	}
 	const played = "one 1.0,2.0 all|one latest inside|two 3.0 all|two latest inside|"
 	for name, tt := range map[string]struct {
-		list   string // what go does
-		prove  string // what holdfast does
+		list   string // behaviour of go
+		prove  string // behaviour of holdfast
 		fails  bool
 		played string
 		says   string

@@ -29,7 +29,7 @@ atomic_tests:
   executor: {name: manual, steps: "Do it."}
 `
 
-// TestAtomic reads the tests for Linux with their arguments filled in.
+// TestAtomic reads the Linux tests with their arguments filled in.
 func TestAtomic(t *testing.T) {
 	dir := t.TempDir()
 	at := filepath.Join(dir, "atomics", "T0001")
@@ -54,7 +54,8 @@ func TestAtomic(t *testing.T) {
 	}
 }
 
-// TestTable counts what raised nothing and has no reason, and breaks no row.
+// TestTable counts actions that raised nothing and have no reason, and checks
+// that no text breaks a row.
 func TestTable(t *testing.T) {
 	r, err := readReasons("# for the reader\n\nb  It asks\tnothing of a boundary.\nT2 It reads.\n")
 	if err != nil {
@@ -91,7 +92,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestReports reads what the event generator says of an action, in colour or not.
+// TestReports reads the event generator's report about an action, with and
+// without colours.
 func TestReports(t *testing.T) {
 	for _, tt := range []struct{ text, not, failed string }{
 		{"\x1b[33mWARN\x1b[0m action skipped    \x1b[33maction\x1b[0m=a \x1b[33mreason\x1b[0m=\"only applicable to containers\"\n", "it passes itself over: only applicable to containers", ""},

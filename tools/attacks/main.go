@@ -1,12 +1,12 @@
-// Command attacks runs the attack steps of public collections, each as a session of
-// its own inside holdfast in a throwaway workspace and home, and prints which alerts
-// they raise, as a table in Markdown. It takes checkouts of the collections and
-// holds nothing of theirs:
+// Command attacks runs the attack steps of public collections, each as a separate
+// session inside holdfast in a temporary workspace and home, and prints the
+// alerts that they raise, as a Markdown table. It uses checkouts of the
+// collections and contains nothing of theirs:
 //
 //	go run ./tools/attacks -falco DIR -atomic DIR > table.md
 //
 // -falco is a checkout of falcosecurity/event-generator, -atomic one of
-// redcanaryco/atomic-red-team, neither below somebody's home. Prerequisites and
+// redcanaryco/atomic-red-team, neither below anyone's home. Prerequisites and
 // clean-up steps are not run. An action that raises nothing needs a reason in
 // reasons.txt; the status is 1 while one has none.
 package main
@@ -46,7 +46,7 @@ type options struct {
 	limit         time.Duration
 }
 
-// read takes the command line.
+// read parses the command line.
 func (o *options) read() error {
 	flag.StringVar(&o.falco, "falco", "", "`DIR` of a checkout of falcosecurity/event-generator")
 	flag.StringVar(&o.atomic, "atomic", "", "`DIR` of a checkout of redcanaryco/atomic-red-team")
@@ -69,7 +69,7 @@ func run(ctx context.Context) (silent int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	home, err := os.UserHomeDir() // where homes are, so that the view shows what it does of them
+	home, err := os.UserHomeDir() // where homes are, so that the view treats it like one
 	if err != nil {
 		return 0, err
 	}
@@ -98,8 +98,8 @@ func run(ctx context.Context) (silent int, err error) {
 	return t.silent, t.end()
 }
 
-// playAll plays the actions one after the other; side by side they would wait for
-// each other's limits.
+// playAll plays the actions one after another; in parallel they would use up each
+// other's limits.
 func (o options) playAll(ctx context.Context, dir string, all []action, reasons reasons, t *table) error {
 	for i, a := range all {
 		fmt.Fprintf(os.Stderr, "attacks: %d of %d: %s %s\n", i+1, len(all), a.id, a.name)
@@ -118,8 +118,8 @@ func (o options) playAll(ctx context.Context, dir string, all []action, reasons 
 	return nil
 }
 
-// actions are those of both collections that the flags ask for. What has to be built
-// for them is built in dir.
+// actions are those of both collections that the flags select. Programs for them
+// are built in dir.
 func (o options) actions(ctx context.Context, dir string) ([]action, error) {
 	only, err := regexp.Compile(o.only)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// row is what became of an action.
+// row is the result of an action.
 type row struct {
 	action
 	status  string   // how the run ended
-	failed  string   // what the action says that it failed with; "" for nothing
-	refused int      // events that were denied
+	failed  string   // the failure that the action reported; "" for none
+	refused int      // denied events
 	alerts  []string // RULE (SEVERITY), without those of severity info
 	reason  string   // from reasons.txt; "" for none
 }
 
-// play runs an action in a workspace and home of its own, below dir, which is
-// removed again. An error means that nothing is known of the action.
+// play runs an action in a new workspace and home below dir, which it removes
+// afterwards. After an error nothing is known about the action.
 func (o options) play(ctx context.Context, dir string, a action) (row, error) {
 	r := row{action: a}
 	if a.not != "" {
@@ -93,7 +93,7 @@ func (w world) holdfast(ctx context.Context, args ...string) ([]byte, error) {
 	return w.command(ctx, args...).Output()
 }
 
-// look reads what the record has of the run.
+// look reads from the record what is known about the run.
 func (w world) look(ctx context.Context, r *row) error {
 	out, err := w.holdfast(ctx, "log", "query", `verdict == "denied"`, "--count")
 	if err != nil {
@@ -119,14 +119,14 @@ func (w world) look(ctx context.Context, r *row) error {
 	return nil
 }
 
-// reports is what the event generator says at the end of an action, whose status it
-// hides: skipped, error or executed, and why.
+// reports matches the event generator's message at the end of an action that was
+// skipped or failed, with the reason. Its exit status does not show this.
 var reports = regexp.MustCompile(`action (skipped|error) .*\b(?:reason|error)="?([^"\n]*)`)
 
-// colours are what a terminal would show it in.
+// colours are the terminal colours of that message.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// says takes what the action reports of itself.
+// says evaluates what the action reports about itself.
 func (r *row) says(text string) {
 	m := reports.FindStringSubmatch(colours.ReplaceAllString(text, ""))
 	switch {
@@ -138,27 +138,27 @@ func (r *row) says(text string) {
 	}
 }
 
-// why says why the action raised nothing; "" where nobody knows. What could not be
-// done needs no line of reasons.txt.
+// why says why the action raised nothing; "" if that is unknown. An action that
+// could not be done needs no line in reasons.txt.
 func (r row) why() string {
 	switch {
 	case r.reason != "":
 		return r.reason
 	case r.not != "":
 		return upper(r.not) + "."
-	case r.status == "status 127": // of sh(1): a program of it was found nowhere
+	case r.status == "status 127": // sh(1) did not find a program
 		return notHere
 	}
 	return ""
 }
 
-// notHere is why an action did not happen, where its shell looked for a program.
+// notHere is why an action did not happen if its shell did not find a program.
 const notHere = "A program that it needs is not here."
 
-// upper begins a sentence.
+// upper capitalises the first letter.
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// outcome is what happened, in a cell.
+// outcome is what happened, for a table cell.
 func (r row) outcome() string {
 	parts := []string{r.status}
 	if r.not != "" && !strings.Contains(r.status, r.not) {

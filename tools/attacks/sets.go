@@ -16,15 +16,15 @@ import (
 
 // action is one attack step.
 type action struct {
-	id   string // of its collection; names a line of reasons.txt
+	id   string // in its collection; key of a line of reasons.txt
 	name string
 	argv []string
 	show []string // directories of the host that it needs to see
-	not  string   // why it cannot be run; "" where it can
+	not  string   // why it cannot be run; "" if it can
 }
 
 // falco lists the actions of the event generator of a checkout, which is built in
-// into. Those of the Kubernetes audit log ask a cluster and are none of a program.
+// into. Actions on the Kubernetes audit log need a cluster and are not listed.
 func falco(ctx context.Context, checkout, into string) ([]action, error) {
 	program := filepath.Join(into, "event-generator")
 	if err := buildFalco(ctx, checkout, into, program); err != nil {
@@ -44,12 +44,12 @@ func falco(ctx context.Context, checkout, into string) ([]action, error) {
 	return all, nil
 }
 
-// inContainer is how the event generator asks where it is: by the command line of
-// the first process, which the view hides.
+// inContainer is the function with which the event generator detects a container:
+// by the command line of the first process, which the view hides.
 const inContainer = "func inContainer() bool {\n"
 
-// buildFalco builds it so that it takes the boundary for a container, which a third of
-// its actions ask for. Nothing of the checkout is changed.
+// buildFalco builds it so that it takes the boundary for a container, which a
+// third of its actions require. The checkout is not changed.
 func buildFalco(ctx context.Context, checkout, into, program string) error {
 	checkout, err := filepath.Abs(checkout)
 	if err != nil {
@@ -82,7 +82,7 @@ func buildFalco(ctx context.Context, checkout, into, program string) error {
 	return nil
 }
 
-// technique is a file of Atomic Red Team, as far as it is of use.
+// technique is the used part of a file of Atomic Red Team.
 type technique struct {
 	ID    string `yaml:"attack_technique"`
 	Tests []struct {
@@ -99,7 +99,7 @@ type technique struct {
 	} `yaml:"atomic_tests"`
 }
 
-// atomic lists the tests of Atomic Red Team for Linux, with the defaults of their
+// atomic lists Atomic Red Team's tests for Linux, with the defaults of their
 // arguments.
 func atomic(dir string) ([]action, error) {
 	atomics, err := filepath.Abs(filepath.Join(dir, "atomics"))
@@ -141,8 +141,8 @@ func atomic(dir string) ([]action, error) {
 	return all, nil
 }
 
-// filled puts arguments, which may refer to each other, and the place of the
-// collection into a command.
+// filled replaces the arguments, which may refer to each other, and the path of
+// the collection in a command.
 func filled(command string, inputs map[string]string, atomics string) string {
 	for range 3 {
 		for name, value := range inputs {

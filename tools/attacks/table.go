@@ -11,12 +11,12 @@ import (
 //go:embed reasons.txt
 var reasonsText string
 
-// reasons say why an action raises nothing, by its id or by the technique that its
-// name begins with.
+// reasons say why an action raises nothing, by its id or by the technique that
+// begins its name.
 type reasons map[string]string
 
-// readReasons reads lines of an id and a reason. One that begins with # is for the
-// reader alone.
+// readReasons reads lines with an id and a reason. Lines that begin with # are
+// comments.
 func readReasons(text string) (reasons, error) {
 	all := reasons{}
 	for line := range strings.Lines(text) {
@@ -41,14 +41,14 @@ func (r reasons) of(a action) string {
 	return cmp.Or(r[a.id], r[technique])
 }
 
-// table prints rows as they come, so that a run that is broken off leaves what it
-// found.
+// table prints rows as they come, so that the results of an interrupted run are
+// kept.
 type table struct {
 	w                    io.Writer
 	rows, raised, silent int
 }
 
-// add prints a row. One that raised nothing and has no reason is silent.
+// add prints a row. A row that raised nothing and has no reason is silent.
 func (t *table) add(r row) error {
 	if t.rows++; t.rows == 1 {
 		if _, err := io.WriteString(t.w, "| id | action | what happened | alerts, or why none |\n| --- | --- | --- | --- |\n"); err != nil {
@@ -76,7 +76,7 @@ func (t *table) end() error {
 	return err
 }
 
-// cell is a text that is one cell of a table.
+// cell is a text that stays within its table cell.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;").Replace(s)
 }

@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// write makes the files below dir, where a prefix such as /usr has them.
+// write makes the files below dir, laid out as below a prefix such as /usr.
 func write(dir, version, date string) error {
 	for _, program := range []func() (*cobra.Command, error){holdfast.Commands, prove.Commands} {
 		root, err := program()
@@ -50,7 +50,7 @@ func write(dir, version, date string) error {
 	return nil
 }
 
-// completions writes where each shell looks for the completions of packages.
+// completions writes completions to where each shell looks for those of packages.
 func completions(dir string, root *cobra.Command) error {
 	name := root.Name()
 	files := map[string]func(path string) error{

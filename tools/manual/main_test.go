@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFilesCanBeRead lets each shell parse its completions, and man(1) format the pages.
-// A program that is not installed is passed over: tools/needs installs all.
+// TestFilesCanBeRead lets each shell parse its completions, and man(1) format the
+// pages. Missing programs are skipped: tools/needs installs all.
 func TestFilesCanBeRead(t *testing.T) {
 	dir := t.TempDir()
 	if err := write(dir, "1.2.3", "2026-11-27"); err != nil {

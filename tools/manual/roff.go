@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// pages are the manual pages of a command and of all below it, by file name.
+// pages are the manual pages of a command and of all commands below it, by file
+// name.
 func pages(root *cobra.Command, source, date string) map[string]string {
 	all := map[string]string{}
 	var add func(c *cobra.Command)
@@ -25,8 +26,8 @@ func pages(root *cobra.Command, source, date string) map[string]string {
 	return all
 }
 
-// documented reports whether c has a page. A verb that starts another program has none:
-// that program has its own.
+// documented reports whether c has a page. A verb that starts another program has
+// none, because that program has its own.
 func documented(c *cobra.Command) bool {
 	return !c.Hidden && !c.DisableFlagParsing && !c.IsAdditionalHelpTopicCommand() && c.Name() != "completion" && c.Name() != "help"
 }
@@ -34,7 +35,7 @@ func documented(c *cobra.Command) bool {
 // title is the name of a command's page: holdfast-log-show.
 func title(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// page is one page in the language of man(7).
+// page is one page in man(7) format.
 func page(c *cobra.Command, source, date string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1 \"%s\" \"%s\" \"Holdfast\"\n", strings.ToUpper(roff(title(c))), date, source)
@@ -57,7 +58,7 @@ func page(c *cobra.Command, source, date string) string {
 	return b.String()
 }
 
-// paragraphs keeps lines that are indented as they are, and fills the others.
+// paragraphs fills lines, but keeps indented ones unchanged.
 func paragraphs(s string) string {
 	var b strings.Builder
 	verbatim := false

@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// guard is one condition that decides what the product does: the condition of
-// an if, or a case of a switch without a tag. Where such a condition is joined by
-// && and ||, each operand is a guard, and the whole is not.
+// guard is one condition that decides what the product does: the condition of an
+// if, or a case of a switch without a tag. If it is composed with && and ||, each
+// operand is a guard, but the whole is not.
 type guard struct {
 	pkg        string // import path
 	file       string // relative to the root of the module, with slashes
 	line       int
-	function   string // that holds it, without its receiver
+	function   string // that contains it, without its receiver
 	text       string // on one line
 	start, end int    // byte offsets in the file
 	reached    int    // line of its statement
@@ -31,12 +31,12 @@ func (g guard) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", g.file, g.line, g.function, g.text)
 }
 
-// plain reports whether g is the check of an error and nothing else. Negating one
-// fails where all goes well, which nearly every test notices.
+// plain reports whether g only checks an error. Negating it fails on every
+// success, which nearly every test notices.
 func (g guard) plain() bool { return g.text == "err != nil" }
 
-// find returns the guards of the packages below root, in the order of the source,
-// and the directory of each package.
+// find returns the guards of the packages below root, in source order, and the
+// directory of each package.
 func find(root string, packages []string) ([]guard, map[string]string, error) {
 	list := exec.Command("go", append([]string{"list", "-f", `{{.ImportPath}} {{.Dir}}{{range .GoFiles}} {{.}}{{end}}`}, packages...)...)
 	list.Dir, list.Env, list.Stderr = root, append(os.Environ(), "GOOS=linux"), os.Stderr
@@ -71,7 +71,7 @@ func find(root string, packages []string) ([]guard, map[string]string, error) {
 	return all, dirs, nil
 }
 
-// guards returns the guards of one file; none where it is generated.
+// guards returns the guards of one file; none if it is generated.
 func guards(source []byte) ([]guard, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, "", source, parser.ParseComments|parser.SkipObjectResolution)
@@ -115,7 +115,7 @@ func conditions(n ast.Node) (all []ast.Expr) {
 	return all
 }
 
-// operands takes e apart at && and ||.
+// operands splits e at && and ||.
 func operands(e ast.Expr) []ast.Expr {
 	switch x := e.(type) {
 	case *ast.ParenExpr:

@@ -1,7 +1,7 @@
 package main
 
-// known are guards whose negation no test notices, and why that is right. A row
-// that matches no guard fails the test of this package.
+// known are guards whose negation no test notices, with the reason why that is
+// acceptable. A row that matches no guard fails the test of this package.
 var known = []row{
 	{"internal/credentials/path.go", "rootsOf", "err == nil", "who comes to the root of a tree by its real path is known by its inode too"},
 	{"internal/network/netstack/link.go", "deliver", "len(p.bytes) > packetBytes/2", "the segment arrives either way: it is about how much memory a small one holds"},

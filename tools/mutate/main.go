@@ -9,8 +9,8 @@
 //	go run ./tools/mutate -list
 //
 // A changed guard can make the product kill processes or remove files that it
-// should not. As root the tests run in a PID namespace of their own; run it
-// on a machine that may be lost all the same. Leave the tree alone meanwhile.
+// should not. As root the tests run in a separate PID namespace, but use a
+// machine that you can afford to lose. Do not change the tree meanwhile.
 package main
 
 import (
@@ -77,28 +77,29 @@ func run(out io.Writer, seed uint64, n int, packages []string, near, list bool) 
 	return s.report(out)
 }
 
-// choose returns n of the guards in an order that only seed decides.
+// choose returns n of the guards in an order that depends only on seed.
 func choose(all []guard, seed uint64, n int) []guard {
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all[:min(n, len(all))]
 }
 
-// tally counts the guards that were tried and those of them that were noticed.
+// tally counts the tried guards and those that were noticed.
 type tally struct{ caught, tried int }
 
 func (t tally) String() string {
 	return fmt.Sprintf("%d of %d (%.1f %%)", t.caught, t.tried, 100*float64(t.caught)/float64(max(t.tried, 1)))
 }
 
-// score is what came of a run.
+// score is the result of a run.
 type score struct {
 	all       tally
-	telling   tally // without checks of an error and nothing else
+	telling   tally // without plain checks of an error
 	survivors []guard
 }
 
-// count adds that g was caught by the test or event named; survived if "". It
-// returns that as words. A guard whose negation does not compile is not counted.
+// count records that g was caught by the named test or event; it survived if "".
+// It returns that as text. A guard whose negation does not compile is not
+// counted.
 func (s *score) count(g guard, by string) string {
 	if by == uncompiled {
 		return by

@@ -14,7 +14,7 @@ import (
 func TestGuards(t *testing.T) {
 	for _, tt := range []struct {
 		name, body string
-		want       []string // the body as each mutant has it
+		want       []string // the body of each mutant
 	}{
 		{name: "the condition of an if", body: "if a { f() }", want: []string{"if !(a) { f() }"}},
 		{name: "and what stands before it stays", body: "if x := f(); x > 1 { f() }", want: []string{"if x := f(); !(x > 1) { f() }"}},
@@ -55,7 +55,7 @@ func TestGuards(t *testing.T) {
 	})
 }
 
-// A row of the table for a guard that was changed or deleted has to go.
+// A row for a guard that was changed or deleted must be removed.
 func TestKnownGuardsExist(t *testing.T) {
 	for _, k := range known {
 		source, err := os.ReadFile(filepath.Join("..", "..", k.file))

@@ -22,8 +22,8 @@ const (
 	patience   = 5 * time.Minute // for the tests of an importer, and for one unchanged test
 )
 
-// importers are packages whose tests are tried when those of the package itself
-// noticed nothing: the ones that rely on it and take less than half a minute.
+// importers are packages whose tests are tried if those of the package itself
+// notice nothing: packages that rely on it and take less than half a minute.
 var importers = map[string][]string{
 	"internal/policy":             {"internal/prove/exposure", "internal/credentials", "internal/run"},
 	"internal/boundary/workspace": {"internal/review", "internal/run"},
@@ -75,8 +75,8 @@ func (t *tester) try(g guard) (string, error) {
 		}
 		return "", fmt.Errorf("building %s: %w\n%s", g.pkg, err, out)
 	}
-	// Those that execute the guard are first. The rest follow because a test
-	// may execute it in a process that it starts.
+	// The tests that execute the guard come first. The others follow because a
+	// test may execute it in a process that it starts.
 	near := p.executing(g)
 	if len(near) > 0 {
 		if by := t.test(t.dirs[g.pkg], overlay, binary, p.limit(near), "-test.run", exactly(near)); by != "" || t.near {
@@ -97,7 +97,8 @@ func (t *tester) try(g guard) (string, error) {
 	return "", nil
 }
 
-// overlay writes g, negated, and returns the flag that makes Go build with it.
+// overlay writes the file with g negated, and returns the flag that makes Go
+// build with it.
 func (t *tester) overlay(g guard) (string, error) {
 	path := filepath.Join(t.root, g.file)
 	source, err := os.ReadFile(path)
@@ -112,8 +113,8 @@ func (t *tester) overlay(g guard) (string, error) {
 	return "-overlay=" + table, errors.Join(os.WriteFile(changed, negate(source, g), 0o644), os.WriteFile(table, text, 0o644))
 }
 
-// build makes the test program of a package. What that program itself builds has
-// the same overlay, by GOFLAGS.
+// build makes the test program of a package. Programs that it builds itself use
+// the same overlay, through GOFLAGS.
 func (t *tester) build(pkg, binary, goflags string, flags ...string) ([]byte, error) {
 	c := exec.Command("go", append(append([]string{"test", "-c", "-o", binary}, flags...), pkg)...)
 	c.Dir, c.Env = t.root, append(os.Environ(), "GOFLAGS="+goflags)
@@ -122,8 +123,8 @@ func (t *tester) build(pkg, binary, goflags string, flags ...string) ([]byte, er
 
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// test runs a test program and returns what failed; "" for nothing. A test has to
-// fail twice: one that the load of the machine broke caught nothing.
+// test runs a test program and returns what failed; "" for nothing. A test must
+// fail twice: a failure caused by the load of the machine caught nothing.
 func (t *tester) test(dir, goflags, binary string, limit time.Duration, args ...string) string {
 	for range 3 {
 		out, err := t.execute(dir, goflags, binary, limit, append([]string{"-test.failfast"}, args...)...)
@@ -145,9 +146,9 @@ func (t *tester) test(dir, goflags, binary string, limit time.Duration, args ...
 	return ""
 }
 
-// execute runs a test program. As root it has a PID namespace of its own: a
-// mutant may send signals to processes that are none of its business, and the
-// end of the namespace ends all that it leaves.
+// execute runs a test program. As root it gets a PID namespace: a mutant may send
+// signals to unrelated processes, and the end of the namespace kills everything
+// that is left.
 func (t *tester) execute(dir, goflags, binary string, limit time.Duration, args ...string) ([]byte, error) {
 	ctx, stop := context.WithTimeout(context.Background(), limit)
 	defer stop()
@@ -159,7 +160,7 @@ func (t *tester) execute(dir, goflags, binary string, limit time.Duration, args 
 	c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS="+goflags)
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
-	c.WaitDelay = 5 * time.Second // what a test left may hold the pipe
+	c.WaitDelay = 5 * time.Second // an orphan of a test may hold the pipe
 	out, err := c.CombinedOutput()
 	if ctx.Err() != nil {
 		err = ctx.Err()
@@ -170,7 +171,7 @@ func (t *tester) execute(dir, goflags, binary string, limit time.Duration, args 
 }
 
 // program runs the tests of an unchanged package one by one. They must pass: a
-// test that fails anyhow catches everything.
+// test that always fails catches everything.
 func (t *tester) program(pkg string) (*program, error) {
 	if p := t.programs[pkg]; p != nil {
 		return p, nil
@@ -211,7 +212,7 @@ func (p *program) limit(names []string) time.Duration {
 	return limit
 }
 
-// blocks reads what was executed from a coverage profile, whose lines are
+// blocks reads the executed blocks from a coverage profile, whose lines are
 // FILE:LINE.COLUMN,LINE.COLUMN STATEMENTS COUNT.
 func blocks(profile string) (all []block) {
 	line := regexp.MustCompile(`(?m)^(.+):(\d+)\.\d+,(\d+)\.\d+ \d+ [1-9]\d*$`)
@@ -236,5 +237,5 @@ func (p *program) executing(g guard) (near []string) {
 	return near
 }
 
-// exactly returns the pattern of these tests and no other.
+// exactly returns a pattern that matches only these tests.
 func exactly(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }

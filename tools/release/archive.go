@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// archive packs the tree dir below top: in the order of names, owned by root, with one
-// time for all.
+// archive packs the tree dir below top: sorted by name, owned by root, with the
+// same time for all files.
 func archive(path, top, dir string, date time.Time) (err error) {
 	f, err := os.Create(path)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// component is a part of the bill of materials, as CycloneDX 1.6 writes it.
+// component is a part of the bill of materials, in CycloneDX 1.6.
 type component struct {
 	Type       string     `json:"type"`
 	Ref        string     `json:"bom-ref"`
@@ -40,8 +40,8 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// bill writes the bill of materials: the modules linked into each program, which the
-// program itself lists (go version -m).
+// bill writes the bill of materials: the modules linked into each program, which
+// the program itself lists (go version -m).
 func (b *build) bill() error {
 	parts := map[string]component{}
 	var needs []dependency
@@ -73,7 +73,7 @@ func (b *build) bill() error {
 	return save(filepath.Join(b.out(), fmt.Sprintf("holdfast-%s.cdx.json", b.version)), append(text, '\n'), 0o644)
 }
 
-// linked is a program and the modules in it, the standard library among them.
+// linked is a program and its modules, including the standard library.
 func (b *build) linked(arch, name string) (component, []component, error) {
 	path := filepath.Join(b.stage(arch), "bin", name)
 	text, err := os.ReadFile(path)
@@ -99,7 +99,7 @@ func (b *build) linked(arch, name string) (component, []component, error) {
 	return program, modules, nil
 }
 
-// library is a module of Go; sum is its line in go.sum.
+// library is a Go module; sum is its line in go.sum.
 func library(path, version, sum string) component {
 	purl := "pkg:golang/" + path + "@" + version
 	c := component{Type: "library", Ref: purl, Name: path, Version: version, PURL: purl}

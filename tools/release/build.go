@@ -15,16 +15,16 @@ import (
 // build makes all files of a release once.
 type build struct {
 	*release
-	dir   string // of its own; all of it is made there
-	cache string // of compiled packages, "" for the user's own
+	dir   string // a separate directory; everything is made there
+	cache string // of compiled packages; "" for the user's
 }
 
 func (b *build) src() string { return filepath.Join(b.dir, "src") }
 
-// out is where the files of the release are.
+// out is the directory of the release's files.
 func (b *build) out() string { return filepath.Join(b.dir, "out") }
 
-// stage is what is installed below a prefix such as /usr.
+// stage is the tree to install below a prefix such as /usr.
 func (b *build) stage(arch string) string { return filepath.Join(b.dir, "stage", arch) }
 
 func (b *build) all() error {
@@ -53,7 +53,7 @@ func (b *build) all() error {
 }
 
 // env is the environment of the go command: for arch, or for this machine. With
-// -trimpath the build cache serves any directory of sources.
+// -trimpath the build cache works for any source directory.
 func (b *build) env(arch string) []string {
 	env := []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath", "GOWORK=off"}
 	if arch != "" {
@@ -68,8 +68,8 @@ func (b *build) env(arch string) []string {
 // emulators run the programs of another architecture.
 var emulators = map[string]string{"amd64": "qemu-x86_64-static", "arm64": "qemu-aarch64-static"}
 
-// programs builds both programs and has them write their reference, which depends on
-// the architecture.
+// programs builds both programs and lets them write their reference, which
+// depends on the architecture.
 func (b *build) programs(arch string) error {
 	emulator := ""
 	if arch != runtime.GOARCH {
@@ -92,7 +92,7 @@ func (b *build) programs(arch string) error {
 	return nil
 }
 
-// documents brings everything else below the prefix: manual pages, completions, the
+// documents adds everything else below the prefix: manual pages, completions, the
 // reference, the AppArmor profile.
 func (b *build) documents(arch string) error {
 	share := filepath.Join(b.stage(arch), "share")
@@ -147,7 +147,7 @@ func compress(path string) error {
 	return os.Remove(path)
 }
 
-// checksums writes SHA256SUMS of all files in dir, as sha256sum(1) reads it.
+// checksums writes SHA256SUMS of all files in dir, in the format of sha256sum(1).
 func checksums(dir string) error {
 	files, err := fs.ReadDir(os.DirFS(dir), ".")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Command release makes the files of a release: archives, packages for Debian and
 // RPM, a bill of materials, and checksums. It builds everything twice, in two
-// directories and the second time with an empty build cache, and fails if the files
-// differ. `make release` runs it. It is a module of its own: its dependencies are not
-// those of the programs.
+// directories and the second time with an empty build cache, and fails if the
+// files differ. `make release` runs it. It is a separate module, so that its
+// dependencies are not those of the programs.
 package main
 
 import (
@@ -33,13 +33,13 @@ func main() {
 	}
 }
 
-// release is what is released, and where its files are made.
+// release describes what is released.
 type release struct {
 	root    string
 	version string // such as 1.2.3; "development" for none
 	commit  string // 12 digits, with "-dirty" when the sources differ from it
 	date    time.Time
-	arches  []string // as Go calls them
+	arches  []string // GOARCH values
 	once    bool
 }
 
@@ -65,7 +65,8 @@ func (r *release) make(out string) (err error) {
 		// A path of another length, and an empty build cache.
 		builds = append(builds, build{release: r, dir: filepath.Join(work, "elsewhere", "b"), cache: filepath.Join(work, "cache")})
 	}
-	// Both copies first: an edit during the build is in neither.
+	// First copy the sources twice: then an edit during the build is in neither
+	// copy.
 	for _, b := range builds {
 		if err := r.copySources(b.src()); err != nil {
 			return fmt.Errorf("copying the sources: %w", err)

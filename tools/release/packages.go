@@ -13,8 +13,9 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm"
 )
 
-// What packages say of their origin. The project has no address: reports go to the
-// page of the repository (SECURITY.md). The homepage is the path of the module.
+// What packages say about their origin. The project has no address: reports go to
+// the page of the repository (SECURITY.md). The homepage is the path of the
+// module.
 const (
 	maintainer = "The Holdfast maintainers"
 	homepage   = "https://holdfast.dev/holdfast"
@@ -65,8 +66,8 @@ func (b *build) info(arch string, contents files.Contents) *nfpm.Info {
 	return info
 }
 
-// contents are the files of the stage below /usr, and the directories that are removed
-// with the package unless another has them too.
+// contents are the files of the stage below /usr, and the directories that are
+// removed with the package unless other packages own them too.
 func (b *build) contents(arch string) (files.Contents, error) {
 	var all files.Contents
 	stage := b.stage(arch)

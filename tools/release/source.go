@@ -18,7 +18,7 @@ const development = "development"
 
 var versions = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`)
 
-// describe asks the repository what is released.
+// describe determines the version, commit and date from the repository.
 func (r *release) describe() error {
 	head, err := r.git("log", "-1", "--format=%ct")
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *release) describe() error {
 	return nil
 }
 
-// packaged is the version as packages write it. A development build sorts before every
+// packaged is the version for packages. A development build sorts before every
 // release.
 func (r *release) packaged() string {
 	if r.version != development {
@@ -66,8 +66,8 @@ func (r *release) git(args ...string) (string, error) {
 	return run(r.root, nil, "git", append([]string{"-c", "safe.directory=" + r.root}, args...)...)
 }
 
-// copySources copies the files of the repository, and the new ones that it does not
-// ignore, into dir.
+// copySources copies the files of the repository, and new ones that are not
+// ignored, into dir.
 func (r *release) copySources(dir string) error {
 	list, err := r.git("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *release) copySources(dir string) error {
 		from, to := filepath.Join(r.root, name), filepath.Join(dir, name)
 		info, err := os.Lstat(from)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // removed and not yet committed
+			continue // removed, but not yet committed
 		}
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (r *release) copySources(dir string) error {
 	return nil
 }
 
-// save writes a file with exactly this mode, and the directories above it.
+// save writes a file with exactly this mode, and its parent directories.
 func save(path string, text []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
@@ -107,7 +107,7 @@ func save(path string, text []byte, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// run runs a command in dir and returns what it printed.
+// run runs a command in dir and returns its output.
 func run(dir string, env []string, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)

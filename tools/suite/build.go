@@ -13,16 +13,16 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// built is where programs are built, below the module's root: what did not
-// change there is not linked again.
+// built is where programs are built, below the module's root: unchanged ones
+// there are not linked again.
 const built = "bin/suite"
 
 // shipped are the programs under test and those that tests start beside them:
-// testenv.Binary and its neighbours find them in one directory.
+// testenv.Binary and the functions beside it find them in one directory.
 var shipped = []string{"holdfast", "holdfast-prove", "ablated", "prober"}
 
-// build compiles the test programs and what they test, each with the same flags:
-// a package that is compiled for one is compiled for all.
+// build compiles the test programs and the programs under test, all with the same
+// flags, so that each package is compiled only once.
 func (s *suite) build() error {
 	start := time.Now()
 	if err := s.list(); err != nil {
@@ -61,7 +61,7 @@ func (s *suite) build() error {
 	return nil
 }
 
-// list names the packages with tests that are to run.
+// list finds the packages with tests that must run.
 func (s *suite) list() error {
 	list, err := output(s.root, nil, "list", "-f",
 		"{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}", "./...")
@@ -94,8 +94,8 @@ func (s *suite) list() error {
 	return nil
 }
 
-// batches divides programs so that no two of one batch have the same last name:
-// `go test -c` writes each batch to a directory.
+// batches divides programs so that no two in one batch have the same base name,
+// because `go test -c` writes each batch to a directory.
 func batches(programs []program) (all [][]*program) {
 	for i := range programs {
 		p := &programs[i]

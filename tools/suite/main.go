@@ -1,12 +1,12 @@
-// Command suite runs every test of the module: as the user who started it
-// and, where that is root, a second time as an ordinary user. Go's own test
-// command cannot do the second: the ordinary user may have no network, no
-// module cache, and no right to read the directory that root cloned into. So
-// the test programs are built once, and the second pass runs them in a copy of
-// the tree. As many programs run at once as there are processors; what passed and
-// cannot end otherwise today is not run again, but where CI is set.
+// Command suite runs every test of the module: as the user who started it and, if
+// that is root, a second time as an ordinary user. Go's own test command cannot
+// do the second: the ordinary user may have no network, no module cache, and no
+// permission to read root's clone. So the test programs are built once, and the
+// second pass runs them in a copy of the tree. As many programs run at once as
+// there are processors. What has passed and cannot give another result today is
+// not run again, unless CI is set.
 //
-// It is what `make test` runs.
+// `make test` runs it.
 package main
 
 import (
@@ -47,9 +47,9 @@ func main() {
 	}
 }
 
-// heed makes signals count in the tests that whoever started us has had ignored,
-// as nohup and shells without job control do: a signal that is handled here is as
-// usual in what we execute (execve(2)), one that is ignored stays so.
+// heed restores signals for the tests that our caller ignores, as nohup and
+// shells without job control do: a handled signal is reset to its default when we
+// execute a program (execve(2)), an ignored one stays ignored.
 func heed() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(s) {
@@ -60,20 +60,20 @@ func heed() {
 
 // suite is one run of everything.
 type suite struct {
-	out      io.Writer  // for people, and for whoever counts tests
-	said     sync.Mutex // of out, and of what is found so far
+	out      io.Writer  // for people, and for programs that count tests
+	said     sync.Mutex // guards out, and what is found so far
 	verbose  bool
 	race     bool // build with the race detector
-	quick    bool // only what runs as one user alone
-	fresh    bool // no result of before counts
-	lanes    int  // packages at once
+	quick    bool // only what runs as one user
+	fresh    bool // use no earlier results
+	lanes    int  // packages at the same time
 	packages *regexp.Regexp
 	run      string        // pattern of tests; "" for all
 	limit    time.Duration // for the tests of one package
 	root     string        // of the module
-	work     string        // private directory, readable by everybody, removed at the end
+	work     string        // private directory, readable by all users, removed at the end
 	programs []program
-	results  results  // of before
+	results  results  // earlier ones
 	skipped  []string // in all passes, with the reason
 
 	timingBound map[string]string // tests that are tried again, and why
@@ -86,7 +86,7 @@ type program struct {
 	path string // absolute
 }
 
-// spare is what the passes as one user need not repeat: see once.
+// spare reports whether a program need not be repeated as another user: see once.
 func (p program) spare() bool { return once.MatchString(p.name) }
 
 func (s *suite) all() (err error) {
@@ -110,7 +110,7 @@ func (s *suite) all() (err error) {
 	}
 	first := pass{title: "as " + who(), root: s.root, env: os.Environ()}
 	if s.race {
-		// By default each program waits a second at its end for a late race.
+		// By default each program waits a second at its end for late races.
 		first.env, first.unraced = append(first.env, "GORACE=atexit_sleep_ms=50", "HOLDFAST_TEST_RACE=1"), unraced
 	}
 	passes := []pass{first}
@@ -137,15 +137,15 @@ func (s *suite) all() (err error) {
 	return nil
 }
 
-// twice is what tests are told that run in two passes (internal/testenv): that they
-// do, and the number of the build, which is one also about midnight.
+// twice are the variables for tests that run in two passes (internal/testenv):
+// that they do, and the number of the build, which stays the same past midnight.
 func twice() []string {
 	build := cmp.Or(os.Getenv("HOLDFAST_TEST_BUILD"), time.Now().UTC().Format(time.DateOnly))
 	return []string{"HOLDFAST_TEST_TWICE=1", "HOLDFAST_TEST_BUILD=" + build}
 }
 
-// wrong says all that was wrong, and at its very end once more in a line for
-// each, since that is where a reader looks, and all that some are shown.
+// wrong reports everything that was wrong, and at the very end again in one line
+// each, because readers look there, and some see nothing else.
 func wrong(problems []string) error {
 	const widest = 250 // bytes
 	var short []string

@@ -18,8 +18,8 @@ import (
 // account is the ordinary user of the second pass; tools/needs creates it.
 const account = "holdfast-test"
 
-// once are the packages whose tests start no boundary and do not ask who runs
-// them: another user cannot change what they find.
+// once are the packages whose tests start no boundary and do not depend on the
+// user: another user cannot change their results.
 var once = regexp.MustCompile(`/(internal/(agents/(gateway|hooks|reports)|arch|boundary|cli/(logs|screen|words)|consent(/(gate|rules))?|credentials|detect(/(alert|honey))?|` +
 	`floor/(canonical|command|expr|paths|redact|syslog|sys|text)|network|prove/(model|netlab|replay)|record/(audit|bus|export|story))|tools/(agents|attacks|mutate)|bench)$`)
 
@@ -66,7 +66,7 @@ func (s *suite) ordinary() (pass, error) {
 	return p, nil
 }
 
-// groupsOf are the numbers of all groups of u.
+// groupsOf are the IDs of all groups of u.
 func groupsOf(u *user.User) ([]uint32, error) {
 	ids, err := u.GroupIds()
 	if err != nil {
@@ -131,19 +131,21 @@ func copyFile(from, to string) error {
 	return programs.Write(to, data, info.Mode().Perm()|0o444)
 }
 
-// shareModules fills a module cache with what the tree needs, from the files
-// that root's cache downloaded earlier: no network.
+// shareModules fills a module cache with what the tree needs, from files that
+// root's cache downloaded earlier, without a network.
 func shareModules(tree, modules string) error {
 	cache, err := output(tree, nil, "env", "GOMODCACHE")
 	if err != nil {
 		return err
 	}
 	downloads := filepath.Join(strings.TrimSpace(cache), "cache", "download")
-	// Where a part of the packages was built, root's cache may lack modules of the others.
+	// If only some of the packages were built, root's cache may lack modules of
+	// the others.
 	if _, err := output(tree, []string{"GOFLAGS=-mod=readonly -buildvcs=false"}, "list", "-deps", "-test", "./..."); err != nil {
 		return err
 	}
-	// The sums of go.sum are still checked. Write bits let us remove it again.
+	// The checksums in go.sum are still checked. Write permission lets us remove
+	// it again.
 	_, err = output(tree, []string{
 		"GOMODCACHE=" + modules, "GOPROXY=file://" + downloads, "GONOSUMDB=*",
 		"GOFLAGS=-mod=readonly -modcacherw -buildvcs=false",

@@ -21,8 +21,8 @@ type pass struct {
 	root    string // of the tree that the tests run in
 	env     []string
 	skip    string            // pattern of tests that cannot run as this user; "" for none
-	once    bool              // without the packages that need not run as this user, too
-	enter   func(int) error   // prepares the thread that starts commands of a lane; may be nil
+	once    bool              // also without the packages that need not run as this user
+	enter   func(int) error   // prepares the thread that starts a lane's commands; may be nil
 	unraced map[string]string // tests to leave out, and why, as in the table of this name
 	as      func(*exec.Cmd)   // makes a command run as the user; nil for this process's own
 }
@@ -41,23 +41,23 @@ func (p pass) skipped(prog program) string {
 	return strings.Join(patterns, "|")
 }
 
-// result is a closing line of a test, as `go test -v` prints it.
+// result matches the closing line of a test, as `go test -v` prints it.
 var result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 
 // tally is what a pass has found so far.
 type tally struct {
-	passed, failed    int      // tests, subtests included
-	kept              int      // programs whose result of before counts
+	passed, failed    int      // tests, including subtests
+	kept              int      // programs with an earlier result that still counts
 	skipped, unsteady []string // by package and name; a skip with its reason
 	problems          []string
 }
 
-// longest are packages that take minutes, the longest first: what begins last
-// should be short.
+// longest are packages that take minutes, the longest first, so that short ones
+// are last.
 var longest = []string{"internal/prove/harness", "internal/prove/probe", "internal/cli", "internal/testenv/realtest", "internal/prove/trial",
 	"internal/network", "internal/boundary/native", "internal/supervise", "internal/boundary/workspace", "internal/run"}
 
-// order is what a pass runs, in the order in which it begins.
+// order is what a pass runs, in the order of the starts.
 func (s *suite) order(p pass) []program {
 	programs := slices.DeleteFunc(slices.Clone(s.programs), func(prog program) bool { return p.once && prog.spare() })
 	rank := func(prog program) int {
@@ -70,8 +70,8 @@ func (s *suite) order(p pass) []program {
 	return programs
 }
 
-// pass runs every program, some at once, and returns what went wrong. A skip is
-// wrong where WANT_FEATURES promises all features and takes none out by name.
+// pass runs every program, some at the same time, and returns what went wrong. A
+// skip is wrong if WANT_FEATURES promises all features and excludes none by name.
 func (s *suite) pass(p pass) []string {
 	fmt.Fprintf(s.out, "== %s\n", p.title)
 	start := time.Now()
@@ -99,14 +99,14 @@ func (s *suite) pass(p pass) []string {
 	return s.conclude(p, t, len(programs), time.Since(start))
 }
 
-// say prints what belongs together.
+// say prints a text without interruption by others.
 func (s *suite) say(text string) {
 	s.said.Lock()
 	defer s.said.Unlock()
 	fmt.Fprint(s.out, text)
 }
 
-// conclude says what a pass found, and returns what is wrong.
+// conclude reports what a pass found, and returns what is wrong.
 func (s *suite) conclude(p pass, t tally, programs int, took time.Duration) []string {
 	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d unsteady, %d skipped in %s\n", p.title, t.passed, t.failed, len(t.unsteady), len(t.skipped), round(took))
 	if t.kept > 0 {
@@ -132,7 +132,7 @@ func (s *suite) conclude(p pass, t tally, programs int, took time.Duration) []st
 	return t.problems
 }
 
-// one runs the tests of one program, or takes what they said before.
+// one runs the tests of one program, or uses their earlier result.
 func (s *suite) one(p pass, prog program, all *tally) {
 	where := ""
 	if !s.fresh && s.run == "" {
@@ -156,7 +156,7 @@ func (s *suite) one(p pass, prog program, all *tally) {
 	all.skipped, all.unsteady, all.problems = append(all.skipped, t.skipped...), append(all.unsteady, t.unsteady...), append(all.problems, t.problems...)
 }
 
-// play runs the tests of one program, and returns what is to be printed of it.
+// play runs the tests of one program, and returns the text to print about it.
 func (s *suite) play(p pass, prog program, t *tally) string {
 	var said strings.Builder
 	began := time.Now()
@@ -198,7 +198,7 @@ func (s *suite) play(p pass, prog program, t *tally) string {
 	return said.String()
 }
 
-// lacked is what a test logs through testenv, the only place that skips.
+// lacked matches what a test logs through testenv, the only package that skips.
 var lacked = regexp.MustCompile(`\.go:\d+: (needs .*)`)
 
 // reason is why a test was skipped.
@@ -212,8 +212,8 @@ func reason(name string, out []byte) string {
 	return why
 }
 
-// named is which tests failed and the beginning of what each of them said, and
-// nothing of what others said: whoever reads a long log may have its end alone.
+// named lists the failed tests and the beginning of each one's output, without
+// the output of others: readers of a long log may have only its end.
 func named(failed []string, out []byte) string {
 	const most, mostOfOne = 15, 4 // lines
 	names := leaves(failed)
@@ -233,9 +233,9 @@ func named(failed []string, out []byte) string {
 	return ": " + strings.Join(names, " ") + strings.Join(said, "")
 }
 
-// execute runs the tests of a program that match a pattern ("" for all), each
-// as many times as times says. It returns what they printed and the processor time
-// of the program and of all that it waited for (getrusage(2)).
+// execute runs the tests of a program that match a pattern ("" for all), each as
+// often as times says. It returns their output and the processor time of the
+// program and of all processes that it waited for (getrusage(2)).
 func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte, time.Duration, error) {
 	prog, err := s.place(prog)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte
 	if p.as != nil {
 		p.as(cmd)
 	}
-	// A process that outlives its test and holds the pipe must not hold us.
+	// A process that outlives its test and holds the pipe must not block us.
 	cmd.WaitDelay = 10 * time.Second
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -266,9 +266,9 @@ func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte
 	return out.Bytes(), cost, err
 }
 
-// lines yields the lines of a test's output. The test program marks its own
-// lines with a control byte, so that a test that printed half a line before
-// cannot hide them.
+// lines yields the lines of a test's output. The test program marks its own lines
+// with a control byte, so that a test that printed an incomplete line cannot hide
+// them.
 func lines(out []byte) func(func(string) bool) {
 	const marker = "\x16" // cmd/internal/test2json
 	return strings.SplitSeq(strings.ReplaceAll(string(out), marker, "\n"), "\n")
@@ -284,7 +284,7 @@ func show(to io.Writer, out []byte) {
 	}
 }
 
-// output runs the go command and returns what it printed.
+// output runs the go command and returns its output.
 func output(dir string, env []string, args ...string) (string, error) {
 	cmd := exec.Command("go", args...)
 	cmd.Dir = dir

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unraced are tests that the race detector leaves out, by the directory of the
-// package and the name of the test, and why it would find nothing there.
+// unraced are tests that are left out with the race detector, by the directory of
+// the package and the name of the test, and why it would find nothing there.
 var unraced = map[string]string{
 	"internal/cli: TestDocuments":                               "runs the shipped binary, which is not built with the detector",
 	"internal/cli: TestScripts":                                 "runs the shipped binary, which is not built with the detector",
@@ -27,8 +27,8 @@ var unraced = map[string]string{
 }
 
 // startsGoroutine reports whether a package has code of its own, and it or its
-// tests have a go statement or call a method Go (sync.WaitGroup). Where there are
-// tests alone they run the shipped binary, of which the detector sees nothing.
+// tests have a go statement or call a method Go (sync.WaitGroup). Packages with
+// only tests run the shipped binary, which the detector does not see.
 func startsGoroutine(dir string) (bool, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {

@@ -15,17 +15,19 @@ import (
 	"time"
 )
 
-// results are those of test programs that passed, by what they depend on. Go's own
-// cache cannot know it: what these tests depend on most they execute.
+// results are those of test programs that passed, by what they depend on. Go's
+// own cache cannot know that: these tests mostly depend on programs that they
+// execute.
 type results struct {
-	dir      string // "" keeps none
-	machine  string // what of this machine may change a result
+	dir      string // "" to keep none
+	machine  string // properties of this machine that may change a result
 	programs string // digest of the programs under test
 	tree     string // digest of the files of the module
-	data     string // digest of those that are not Go
+	data     string // digest of the non-Go files
 }
 
-// keeps is how long a result counts: a machine changes in ways that nobody lists.
+// keeps is how long a result counts: a machine can change in ways that are not
+// checked.
 const keeps = 12 * time.Hour
 
 // kept is a test program that passed.
@@ -37,7 +39,7 @@ type kept struct {
 // sources are packages whose tests read Go files, or build them.
 var sources = regexp.MustCompile(`/(internal/(arch|floor/command|record/export)|tools/[a-z]+|bench)$`)
 
-// openResults reads what results depend on, of the module in root.
+// openResults reads what results depend on, for the module in root.
 func openResults(root, work string) (r results, err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -55,7 +57,7 @@ func openResults(root, work string) (r results, err error) {
 	return r, err
 }
 
-// status is what a file is, and when it last changed.
+// status describes a file, with the time of its last change.
 func status(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -64,7 +66,7 @@ func status(path string) string {
 	return fmt.Sprint(info.Mode(), info.Size(), info.ModTime())
 }
 
-// digest is that of all regular files below dir, and of those that are not Go.
+// digest is that of all regular files below dir, and of the non-Go ones.
 func digest(dir string) (all, data string, err error) {
 	every, other := sha256.New(), sha256.New()
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -139,8 +141,8 @@ func (r results) load(path string) (k kept, ok bool) {
 	return k, err == nil && json.Unmarshal(b, &k) == nil
 }
 
-// store keeps a result; one that cannot be kept is found out again. Those that
-// count no more go.
+// store keeps a result; one that cannot be kept is determined again. Expired
+// results are removed.
 func (r results) store(path string, k kept) {
 	b, err := json.Marshal(k)
 	if err != nil || os.MkdirAll(r.dir, 0o700) != nil || os.WriteFile(path+".new", b, 0o600) != nil {

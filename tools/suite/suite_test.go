@@ -124,8 +124,8 @@ func TestTheCopyHasNoRepository(t *testing.T) {
 	}
 }
 
-// TestUnsteady runs programs that fail when all of their tests run, and asks
-// what becomes of that.
+// TestUnsteady runs programs that fail when all of their tests run, and checks
+// the verdict.
 func TestUnsteady(t *testing.T) {
 	const all = `case "$*" in *-test.run=*) false;; esac && `
 	for _, tt := range []struct{ name, script, problem string }{
@@ -178,7 +178,7 @@ func TestAPatternOfPackagesThatMatchesNothing(t *testing.T) {
 	}
 }
 
-// TestTables reads whether the tests exist that the tables name.
+// TestTables checks that the tests in the tables exist.
 func TestTables(t *testing.T) {
 	if n := len(timingBound); n > mostTimingBound {
 		t.Errorf("%d tests are tried again, and %d may be: mend one for each that is added", n, mostTimingBound)
@@ -235,8 +235,8 @@ func TestASkipHasItsReasonAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestRootPrivateFUSE: an ordinary user can open the device that a command of
-// this thread finds, and the host's stays as it was.
+// TestRootPrivateFUSE: an ordinary user can open the device that commands of this
+// thread see, and the host's device is unchanged.
 func TestRootPrivateFUSE(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	testenv.Need(t, "fuse-device", func() error { _, err := os.Stat("/dev/fuse"); return err })
@@ -261,7 +261,8 @@ func TestRootPrivateFUSE(t *testing.T) {
 	}
 }
 
-// TestOnceIsOfNoUser reads the tests of the packages that run as one user alone.
+// TestOnceIsOfNoUser inspects the tests of the packages that run as only one
+// user.
 func TestOnceIsOfNoUser(t *testing.T) {
 	asks := regexp.MustCompile(`testenv\.(Binary|UserNS)|Gete?uid\(`)
 	seen := 0

@@ -9,40 +9,41 @@ import (
 	"strings"
 )
 
-// What is borne with, and no more: a tree in which more than this is unsteady
-// in one pass is broken, whatever passes alone.
+// Limits of what is tolerated: a tree with more unsteady tests in one pass is
+// broken, even if they pass alone.
 const (
 	mostUnsteady = 3 // tests in a pass
-	triesAlone   = 3 // that a test must pass one after the other
+	triesAlone   = 3 // times that a test must pass in a row
 )
 
 // timingBound names the tests that are tried again when they fail, and why each
-// can fail in a tree that is right: by the directory of the package and the name
-// of the test. Every other failure is one. A test belongs here if what it asserts
-// is a time by the clock, and no longer limit is possible.
+// can fail in a correct tree: by the directory of the package and the name of the
+// test. Any other failure counts. A test belongs here if it asserts an elapsed
+// time, and no longer limit is possible.
 var timingBound = map[string]string{
 	"internal/supervise: TestRootTripwireCostsAllowedTreesNothing":      "compares the cost of two calls by the clock: load of the machine during one of them counts",
 	"internal/supervise: TestTheEndWhileHeld":                           "Close must return before 9 s because the product gives up after 10 s",
 	"internal/agents/reports: TestAnAgentThatDoesNotWaitIsToldNoBefore": "an answer must come in the 2 s between the product's limit and the agent's",
 }
 
-// mostTimingBound is how many rows the table may have.
+// mostTimingBound is the maximum number of rows in the table.
 const mostTimingBound = 3
 
-// What may never happen, not even once: in what a failed test said, an escape,
-// an act that nobody saw, something left behind; anywhere, a race or a crash.
+// What must never happen, not even once: in the output of a failed test, an
+// escape, an unseen action, something left behind; anywhere, a race or a crash.
 var (
 	finalOfTest = regexp.MustCompile(`(?i)\bescape[ds]?\b|\bunseen\b|\bleft behind\b|\bleak`)
 	finalHere   = regexp.MustCompile(`DATA RACE|race detected|^panic:|^fatal error:|test timed out`)
 
-	// whose begins what a test says (cmd/internal/test2json), also where a test
-	// shows what others said that it started in a network.
+	// whose matches the line that begins a test's output
+	// (cmd/internal/test2json), also in the output of another test process that a
+	// test started in a network.
 	whose = regexp.MustCompile(`^\s*=== (?:RUN|NAME|CONT|PAUSE) +(\S*)`)
 )
 
-// passesAlone says whether a program failed for want of time alone: the tests
-// that it named as failed are all timing-bound, nothing that they said is final,
-// and they pass, one by one, several times.
+// passesAlone reports whether a program failed only for lack of time: the failed
+// tests are all timing-bound, nothing in their output is final, and they pass
+// several times, one by one.
 func (s *suite) passesAlone(p pass, prog program, failed []string, out []byte) bool {
 	names := leaves(failed)
 	if len(names) == 0 || isFinal(failed, out) {
@@ -70,7 +71,7 @@ func isFinal(failed []string, out []byte) bool {
 	return false
 }
 
-// speeches yields what tests said, line by line, after the name of the test.
+// speeches yields the output of tests, line by line, with the name of the test.
 func speeches(out []byte) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		var speaker string
@@ -86,7 +87,7 @@ func speeches(out []byte) iter.Seq2[string, string] {
 	}
 }
 
-// showUnsteady prints what the failed tests of a program said.
+// showUnsteady prints the output of the failed tests of a program.
 func showUnsteady(to io.Writer, prog program, failed []string, out []byte) {
 	for _, name := range failed {
 		fmt.Fprintf(to, "unsteady: %s: %s\n", prog.dir, name)
@@ -98,8 +99,8 @@ func showUnsteady(to io.Writer, prog program, failed []string, out []byte) {
 	}
 }
 
-// leaves is the tests of a list that failed by themselves, without those that
-// failed because a test inside them did.
+// leaves are the tests of a list that failed by themselves, without those that
+// failed because of a subtest.
 func leaves(failed []string) []string {
 	var own []string
 	for _, name := range failed {
@@ -110,8 +111,8 @@ func leaves(failed []string) []string {
 	return own
 }
 
-// exactly is the pattern of -test.run for one test. Its levels are matched one
-// by one.
+// exactly is the -test.run pattern for one test. Its levels are matched one by
+// one.
 func exactly(name string) string {
 	levels := strings.Split(name, "/")
 	for i, level := range levels {

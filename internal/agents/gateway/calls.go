@@ -11,14 +11,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// call is a request that has no answer yet.
+// call is an unanswered request.
 type call struct {
 	method    string
 	tool      string // of tools/call
-	first     bool   // of tools/list: it asks for the first page
+	first     bool   // of tools/list: it requests the first page
 	began     time.Time
 	cancelled bool
-	held      context.CancelCauseFunc // takes it back while it waits for a human; nil when it does not
+	held      context.CancelCauseFunc // ends the wait for a human; nil when there is none
 }
 
 func newCall(m *jsonrpc.Request) *call {
@@ -34,7 +34,7 @@ func newCall(m *jsonrpc.Request) *call {
 	return c
 }
 
-// calls are the requests of one side that have no answer yet.
+// calls are the unanswered requests of one side.
 type calls struct {
 	mu   sync.Mutex // guards of
 	of   map[jsonrpc.ID]*call
@@ -59,12 +59,12 @@ func (c *calls) add(id jsonrpc.ID, one *call) error {
 	return nil
 }
 
-// forget makes room: what was cancelled need not be answered any more.
+// forget makes room: cancelled requests need no answer.
 func (c *calls) forget() {
 	maps.DeleteFunc(c.of, func(_ jsonrpc.ID, one *call) bool { return one.cancelled })
 }
 
-// take is the request that an answer is for; nil for none.
+// take removes and returns the request that an answer is for; nil for none.
 func (c *calls) take(id jsonrpc.ID) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +82,8 @@ func (c *calls) hold(id jsonrpc.ID, takeBack context.CancelCauseFunc) {
 	}
 }
 
-// release says whether a request that waited may go on; one that was taken back
-// may not, and is forgotten.
+// release reports whether a request that waited may go on. A cancelled one may
+// not, and is forgotten.
 func (c *calls) release(id jsonrpc.ID) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,8 @@ func (c *calls) release(id jsonrpc.ID) bool {
 	return false
 }
 
-// cancel marks a request; nil when there is none or it is marked already.
+// cancel marks a request as cancelled; nil if there is none or it is already
+// marked.
 func (c *calls) cancel(id jsonrpc.ID) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +111,7 @@ func (c *calls) cancel(id jsonrpc.ID) *call {
 	return one
 }
 
-// all takes all of them.
+// all removes and returns all requests.
 func (c *calls) all() map[jsonrpc.ID]*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,22 +120,23 @@ func (c *calls) all() map[jsonrpc.ID]*call {
 	return all
 }
 
-// pace slows down a side that writes more than its rate: it waits, as with a
-// full pipe, and nothing is lost. One goroutine uses it.
+// pace slows down a side that writes more than its rate: it waits, as with a full
+// pipe, and nothing is lost. Only one goroutine uses it.
 type pace struct {
 	rate, burst float64 // messages a second, and at once
 	left        float64
 	at          time.Time
 }
 
-// unit is how many bytes count as one message.
+// unit is the number of bytes that count as one message.
 const unit = 16 << 10
 
 func newPace(l Limits) *pace {
 	return &pace{rate: float64(l.Rate), burst: float64(l.Burst), left: float64(l.Burst), at: time.Now()}
 }
 
-// wait returns when a message of that size may pass, and says whether that took time.
+// wait returns when a message of that size may pass, and reports whether it had
+// to wait.
 func (p *pace) wait(size int) bool {
 	now := time.Now()
 	p.left = min(p.burst, p.left+now.Sub(p.at).Seconds()*p.rate)

@@ -12,7 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// heldCalls is how many calls wait for a human at most; one more is denied.
+// heldCalls is the maximum number of calls that wait for a human; further ones
+// are denied.
 const heldCalls = 32
 
 var (
@@ -22,21 +23,21 @@ var (
 	errTooMany    = errors.New("too much waits for an answer already")
 )
 
-// held are the calls of tools that wait for a human. Nothing of them has reached
-// the server, and all other messages pass by them.
+// held are the tool calls that wait for a human. The server has not seen them,
+// and all other messages overtake them.
 type held struct {
 	most int // bytes of all
 	life context.Context
 	end  context.CancelCauseFunc
 	wait sync.WaitGroup
 
-	// Held while a call that waited goes on, and while one is taken back: a server
-	// never gets a call behind the message that takes it back.
+	// order is locked while a held call goes on, and while one is cancelled: a
+	// server never gets a call after its cancellation.
 	order sync.Mutex
 
 	mu           sync.Mutex // guards what follows
 	calls, bytes int
-	closed       bool // nothing begins to wait any more
+	closed       bool // no further call may wait
 }
 
 func newHeld(most int) *held {
@@ -45,7 +46,7 @@ func newHeld(most int) *held {
 	return h
 }
 
-// enter takes a place for a call of that size.
+// enter reserves room for a call of that size.
 func (h *held) enter(size int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,8 +63,8 @@ func (h *held) leave(size int) {
 	h.calls, h.bytes = h.calls-1, h.bytes-size
 }
 
-// start begins to wait. When all is over that takes a moment, for a question has to
-// be taken back.
+// start begins to wait. After over it runs waits directly, which only has to
+// withdraw the question.
 func (h *held) start(waits func()) {
 	h.mu.Lock()
 	closed := h.closed
@@ -76,7 +77,7 @@ func (h *held) start(waits func()) {
 	}
 }
 
-// over ends everything that waits, and returns when nothing does any more.
+// over ends all waits, and returns when they have ended.
 func (h *held) over(why error) {
 	h.end(why)
 	h.mu.Lock()
@@ -85,13 +86,14 @@ func (h *held) over(why error) {
 	h.wait.Wait()
 }
 
-// asks says whether rules of consent can be about calls.
+// asks reports whether rules of consent can apply to calls.
 func (c Config) asks() bool {
 	return c.Gate != nil && (c.Wants == nil || c.Wants(event.KindTool))
 }
 
-// consent asks about a call that the policy does not deny, and passes it on or
-// refuses it. It returns at once: what a human has to say is waited for elsewhere.
+// consent checks a call that the policy does not deny, and passes it on or
+// refuses it. It returns at once: a human's answer is awaited in another
+// goroutine.
 func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
 	attempts := r.record.attempts(c)
 	ruling, left := judge(r.config.Gate, attempts)
@@ -99,11 +101,11 @@ func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
 		return r.decided(m, c, ruling)
 	}
 	copied := *m
-	copied.Params = bytes.Clone(m.Params) // the line that it stands in is read over
+	copied.Params = bytes.Clone(m.Params) // the buffer of its line is reused
 	ctx, end := context.WithCancelCause(r.held.life)
 	room := r.held.enter(size)
 	if !room {
-		end(errTooMany) // Wait must be called also then: it takes the question back
+		end(errTooMany) // Wait must still be called: it withdraws the question
 	}
 	if m.IsCall() {
 		r.agent.open.hold(m.ID, end)
@@ -132,8 +134,8 @@ func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
 	return nil
 }
 
-// judge asks about one attempt after the other, to the first that is not allowed,
-// and returns those behind it.
+// judge judges the attempts in order until one is not allowed, and returns those
+// after it.
 func judge(gate event.Gate, attempts []event.Attempt) (event.Ruling, []event.Attempt) {
 	var r event.Ruling
 	for i, a := range attempts {
@@ -153,10 +155,11 @@ func wait(ctx context.Context, r event.Ruling) event.Ruling {
 	return answer
 }
 
-// decided records what was said of a call, and passes it on or refuses it.
+// decided records the decision about a call, and passes the call on or refuses
+// it.
 func (r *relay) decided(m *jsonrpc.Request, c toolCall, ruling event.Ruling) error {
 	if m.IsCall() && !r.agent.open.release(m.ID) {
-		// Nobody waits for it any more, so that nothing is answered.
+		// The agent no longer waits, so there is no answer.
 		return r.record.refusedCall(m, c, event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: errTakenBack.Error()})
 	}
 	if ruling.Verdict != event.Allowed {
@@ -170,8 +173,8 @@ func (r *relay) decided(m *jsonrpc.Request, c toolCall, ruling event.Ruling) err
 	return r.server.to.send(m)
 }
 
-// attempts are a call as the rules of consent see it. A server chooses what it
-// calls itself, so that a rule about its program must hold as well.
+// attempts are a call as the rules of consent see it. A server chooses its own
+// name, so rules about its program's name must apply too.
 func (r *record) attempts(c toolCall) []event.Attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()

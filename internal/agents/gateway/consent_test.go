@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// human is a Gate that a test answers for: by the name of a tool, which is allowed,
-// denied by a rule, or asked about.
+// human is a Gate that the test controls: by its name, a tool is allowed, denied
+// by a rule, or asked about.
 type human struct {
 	mu    sync.Mutex
 	asked []event.Attempt
@@ -130,9 +130,9 @@ func TestAnAgentTakesACallBack(t *testing.T) {
 	soon(t, "the end of the question", q.gone)
 	q.allow() // too late
 	w.agent.say(callOf(2, "free"))
-	w.server.hears(callOf(2, "free")) // and neither the call nor that it was taken back
+	w.server.hears(callOf(2, "free")) // the server gets neither the call nor its cancellation
 	w.server.say(`{"jsonrpc":"2.0","id":2,"result":{}}`)
-	w.agent.hears(`{"jsonrpc":"2.0","id":2,"result":{}}`) // of the other nothing is answered
+	w.agent.hears(`{"jsonrpc":"2.0","id":2,"result":{}}`) // the cancelled call gets no answer
 	w.die()
 	w.ended(t)
 	if got := w.journal.said("reason"); !slices.Contains(got, "tool.call ask reason=the agent took it back before there was an answer") {
@@ -188,9 +188,8 @@ func TestOnlySoMuchWaits(t *testing.T) {
 	w.agent.hears(`{"jsonrpc":"2.0","id":99,"error":{"code":-32602,"message":"holdfast: denied: too much waits for an answer already"}}`)
 }
 
-// TestAServerCannotNameItselfOutOfARule: what it calls itself is asked about besides
-// what its program is called, and a line that was read over does not change a call
-// that waits.
+// TestAServerCannotNameItselfOutOfARule: rules apply to the server's own name and
+// also to its program's, and a reused line buffer does not change a held call.
 func TestAServerCannotNameItselfOutOfARule(t *testing.T) {
 	w, h := consenting(t)
 	w.agent.say(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"clientInfo":{"name":"agent"}}}`)

@@ -1,14 +1,13 @@
-// Package gateway stands between an agent outside and an MCP server that runs
-// in a boundary of its own. Each side speaks JSON-RPC in lines, as the stdio
-// transport of MCP has it (https://modelcontextprotocol.io/specification); what
-// one writes is read by the message types of the protocol's Go SDK, written
-// anew, and passed on to the other. It knows the envelope and a few methods by
-// name and leaves all others alone, so that what a later version of the protocol
-// adds passes as well.
+// Package gateway relays between an agent outside and an MCP server that runs in
+// its own boundary. Each side speaks line-delimited JSON-RPC, as in MCP's stdio
+// transport (https://modelcontextprotocol.io/specification). A message is decoded
+// with the message types of the protocol's Go SDK, encoded again, and passed on.
+// The package knows the envelope and a few methods by name and leaves all others
+// alone, so that additions of later protocol versions pass too.
 //
-// Neither side is believed. What is no message, an answer that nobody waits for,
-// and what is above a limit is dropped, and stands in the record; each call of a
-// tool stands there with what came of it.
+// Neither side is trusted. Invalid messages, unexpected answers and anything
+// above a limit are dropped and recorded; each tool call is recorded with its
+// outcome.
 package gateway
 
 import (
@@ -24,49 +23,49 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Streams are our ends of the two streams of one side.
+// Streams are our ends of one side's two streams.
 type Streams struct {
 	In  io.WriteCloser // what the side reads
 	Out io.ReadCloser  // what it writes
 }
 
-// Config is one server at work for one agent.
+// Config describes a server that works for one agent.
 type Config struct {
 	Agent, Server Streams
-	Name          string              // of the server, until it says one itself
-	Sink          event.Sink          // of the events of the gateway
-	Redact        func(string) string // takes secrets out of a text; nil for none to take out
+	Name          string              // of the server, until it reports its own
+	Sink          event.Sink          // for the events of the gateway
+	Redact        func(string) string // removes secrets from a text; nil to remove none
 	Limits        Limits              // 0 for the default of each
 
-	// Deny says why the policy denies a call, and by which rule; "" when it does
-	// not. Server is each name that the server has: its program's, and what it
-	// calls itself. It is called from one goroutine at a time; nil denies nothing.
+	// Deny says why the policy denies a call, and by which rule; "" if it does
+	// not. It is called with each name of the server: its program's, and the one
+	// it reports. It is called from one goroutine at a time; nil denies nothing.
 	Deny func(agent, server, tool string, arguments []byte) (reason, rule string)
 
-	// Gate says of each call that Deny has nothing against what the rules of consent
-	// say; nil for none. A call that it leaves open waits, and other messages pass by
-	// it. Wants says whether any of its rules can be about a kind; nil that each may
-	// be.
+	// Gate applies the rules of consent to each call that Deny does not deny; nil
+	// for no rules. A call that it leaves open waits, and other messages overtake
+	// it. Wants reports whether any of its rules can apply to a kind; nil if each
+	// may.
 	Gate  event.Gate
 	Wants func(event.Kind) bool
 
-	// Hungup says that nobody will write to the agent's Out any more, although
-	// it was not read to its end; nil when that cannot be found out.
+	// Hungup reports that no process can write to the agent's Out any more, even
+	// if it has not been read to its end; nil if that cannot be determined.
 	Hungup func() bool
 
-	// Ask asks the server to end, and Kill ends it; they are called in this
-	// order after the agent has gone, a while apart.
+	// Ask asks the server to end, and Kill kills it. They are called in this
+	// order after the agent has gone, with a delay between them.
 	Ask, Kill func()
 }
 
-// Limits bound what either side can make the other, and this process, do.
+// Limits bound what each side can make the other, and this process, do.
 type Limits struct {
-	Message int           // bytes of one message; default 16 MiB, that of the SDK
+	Message int           // bytes of one message; default 16 MiB, as in the SDK
 	Depth   int           // of nested objects and lists; default 128
-	Open    int           // requests of one side without an answer; default 512
+	Open    int           // unanswered requests of one side; default 512
 	Held    int           // bytes of calls that wait for a human; default twice Message
 	Rate    int           // messages a second, of 16 KiB each; a longer one counts as several; default 1000
-	Burst   int           // how many may come at once; default 4 seconds' worth
+	Burst   int           // maximum at once; default 4 seconds' worth
 	Leave   time.Duration // between the end of the agent and Ask; default 1.5 s
 	Die     time.Duration // between Ask and Kill; default 1.5 s: clients of the SDKs kill this process 4 s after the end
 }
@@ -92,7 +91,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Report is what a person has to know after a session.
+// Report is what the user must know after a session.
 type Report struct {
 	Calls   int    // of tools
 	Dropped int    // lines and messages of the server that were not passed on
@@ -108,15 +107,15 @@ type relay struct {
 	held          *held
 
 	gone  sync.Once
-	given chan struct{} // closed when the time is over that an agent has to read the last answers after it has gone
+	given chan struct{} // closed when an agent that has gone has had its time to read the last answers
 	timer struct {
 		sync.Mutex
 		all []*time.Timer
-		end bool // the server is dead: nothing is to be asked or killed any more
+		end bool // the server is dead: no more timers may start or fire
 	}
 }
 
-// side is the agent or the server: what it writes is read by one goroutine.
+// side is the agent or the server: one goroutine reads its output.
 type side struct {
 	word string // agent or server, for records
 	from *lines
@@ -125,10 +124,10 @@ type side struct {
 	pace *pace
 }
 
-// Run passes messages on until the server is dead, which ctx says by its end,
-// and all that it wrote was read, or the agent has gone and does not read. After
-// it nothing is recorded any more, although a read from the agent or a write to
-// it may still be under way.
+// Run passes messages on until the server is dead, which the end of ctx signals,
+// and all its output was read, or the agent has gone and does not read. After it
+// returns nothing more is recorded, although a read from the agent or a write to
+// it may still be in progress.
 func Run(ctx context.Context, c Config) Report {
 	l := c.Limits.withDefaults()
 	r := &relay{config: c, limits: l, record: newRecord(c), held: newHeld(l.Held), given: make(chan struct{})}
@@ -144,13 +143,13 @@ func Run(ctx context.Context, c Config) Report {
 		r.pump(r.server, r.agent)
 		r.held.over(errServerGone)
 		r.lost()
-		r.leave() // a server that says nothing any more is to end
+		r.leave() // a server that has closed its output must end
 		close(passed)
 	}()
 	<-ctx.Done()
 	select {
 	case <-passed:
-	case <-r.given: // an agent that has gone and left a pipe that nobody reads
+	case <-r.given: // the agent has gone and its pipe is not read
 	}
 	stop()
 	r.stopTimers()
@@ -159,7 +158,7 @@ func Run(ctx context.Context, c Config) Report {
 }
 
 // pump passes on what one side writes to the other, until its end. Messages for
-// an agent that is gone are dropped, so that the server can come to its end.
+// an agent that has gone are dropped, so that the server can end.
 func (r *relay) pump(from, to *side) {
 	for {
 		l, err := from.from.next()
@@ -199,7 +198,7 @@ func (r *relay) pass(from, to *side, m jsonrpc.Message, size int) {
 	r.failed(from, err, size)
 }
 
-// failed tells of a message that was not passed on, or could not be.
+// failed handles a message that was not passed on, or could not be.
 func (r *relay) failed(from *side, err error, size int) {
 	var drop *dropError
 	switch {
@@ -209,12 +208,12 @@ func (r *relay) failed(from *side, err error, size int) {
 		if drop.id.IsValid() {
 			from.to.fail(drop.id, drop.code, drop.reason)
 		}
-	case from == r.server: // the agent does not read any more
+	case from == r.server: // the agent has stopped reading
 		r.leave()
 	}
 }
 
-// request is a request or a notification of a side.
+// request handles a request or a notification of a side.
 func (r *relay) request(from, to *side, m *jsonrpc.Request, size int) error {
 	if m.IsCall() {
 		if err := from.open.add(m.ID, newCall(m)); err != nil {
@@ -234,7 +233,7 @@ func (r *relay) request(from, to *side, m *jsonrpc.Request, size int) error {
 		r.held.order.Lock()
 		defer r.held.order.Unlock()
 		if waited := r.cancelled(from, m); waited {
-			return nil // the other side has not seen what this is about
+			return nil // the other side has not seen the call
 		}
 	}
 	return to.to.send(m)
@@ -255,8 +254,8 @@ func (r *relay) rejected(from *side, m *jsonrpc.Request, err error) error {
 	return nil
 }
 
-// cancelled marks a request that nobody waits for any more; an answer may still
-// come, unless the request itself waited to be passed on.
+// cancelled marks a request as cancelled; an answer may still come, unless the
+// request itself was held.
 func (r *relay) cancelled(from *side, m *jsonrpc.Request) (waited bool) {
 	id, err := cancelledID(m.Params)
 	if err != nil {
@@ -273,7 +272,7 @@ func (r *relay) cancelled(from *side, m *jsonrpc.Request) (waited bool) {
 	return false
 }
 
-// response is an answer of a side to a request of the other.
+// response handles an answer of one side to a request of the other.
 func (r *relay) response(from, to *side, m *jsonrpc.Response, size int) error {
 	c := to.open.take(m.ID)
 	if c == nil {
@@ -285,15 +284,15 @@ func (r *relay) response(from, to *side, m *jsonrpc.Response, size int) error {
 	return to.to.send(m)
 }
 
-// invalidLine is a line that is no message.
+// invalidLine handles a line that is no message.
 func (r *relay) invalidLine(from *side, text []byte, err error) {
 	r.record.drop(from.word, err.Error(), len(text), string(text[:min(len(text), 4*excerpt)]))
-	if from == r.agent { // JSON-RPC 2.0, section 5: an id that is not known is null
+	if from == r.agent { // JSON-RPC 2.0, section 5: an unknown id is null
 		from.to.raw(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"holdfast: this is no message of JSON-RPC"}}`)
 	}
 }
 
-// tooLong is a message above the limit. Whoever waits for it is told.
+// tooLong handles a message above the limit. The waiting side gets an error.
 func (r *relay) tooLong(from, to *side, l line) {
 	reason := "a message of " + count(l.size, "byte") + " is longer than " + count(r.limits.Message, "byte")
 	r.record.drop(from.word, reason, l.size, string(l.head))
@@ -313,7 +312,7 @@ func (r *relay) tooLong(from, to *side, l line) {
 	}
 }
 
-// lost answers what the server left without an answer.
+// lost answers the requests that the server left unanswered.
 func (r *relay) lost() {
 	for id, c := range r.agent.open.all() {
 		if !c.cancelled {
@@ -323,15 +322,15 @@ func (r *relay) lost() {
 	}
 }
 
-// leave lets the server end, for the agent has gone: its input ends, after a
-// while it is asked to, and then killed.
+// leave makes the server end after the agent has gone: its input is closed, then
+// it is asked to end, and then killed.
 func (r *relay) leave() {
 	r.gone.Do(func() {
 		r.held.end(errAgentGone)
 		r.after(r.limits.Leave, r.config.Ask)
 		r.after(r.limits.Leave+r.limits.Die, r.config.Kill)
 		r.after(r.limits.Leave+2*r.limits.Die, func() { close(r.given) })
-		go r.config.Server.In.Close() // it may wait for a write that is under way
+		go r.config.Server.In.Close() // it may wait for a write in progress
 	})
 }
 
@@ -359,8 +358,8 @@ func (r *relay) stopTimers() {
 	}
 }
 
-// watch notices an agent that has gone while its last message cannot be
-// delivered: then nobody reads from it, and its end would not be seen.
+// watch detects that the agent has gone while its last message cannot be
+// delivered: then pump does not read, and would not see the end.
 func (r *relay) watch() (stop func()) {
 	if r.config.Hungup == nil {
 		return func() {}
@@ -384,7 +383,8 @@ func (r *relay) watch() (stop func()) {
 	return func() { close(done); wg.Wait() }
 }
 
-// dropError says that a message is not passed on, and what its sender is told.
+// dropError means that a message is not passed on; it contains the error for its
+// sender.
 type dropError struct {
 	reason, text string
 	id           jsonrpc.ID
@@ -393,7 +393,7 @@ type dropError struct {
 
 func (e *dropError) Error() string { return e.reason }
 
-// cancelledID is the request that a notification of cancellation names.
+// cancelledID is the request that a cancellation notification names.
 func cancelledID(params json.RawMessage) (jsonrpc.ID, error) {
 	return makeID(member(params, "requestId"))
 }

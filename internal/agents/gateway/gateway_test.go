@@ -31,7 +31,7 @@ func TestPassesOn(t *testing.T) {
 
 func TestAnswersPassOnce(t *testing.T) {
 	w := newWorld(t, nil)
-	for _, id := range []string{`1`, `"1"`} { // two ids
+	for _, id := range []string{`1`, `"1"`} { // two different ids
 		w.agent.say(`{"jsonrpc":"2.0","id":` + id + `,"method":"x"}`)
 		w.server.hears(`{"jsonrpc":"2.0","id":` + id + `,"method":"x"}`)
 	}
@@ -39,7 +39,7 @@ func TestAnswersPassOnce(t *testing.T) {
 		`{"jsonrpc":"2.0","id":2,"result":{}}`, `{"jsonrpc":"2.0","id":"1","error":{"code":-1,"message":"no","data":[1]}}`)
 	w.agent.hears(`{"jsonrpc":"2.0","id":1,"result":null}`)
 	w.agent.hears(`{"jsonrpc":"2.0","id":"1","error":{"code":-1,"message":"no","data":[1]}}`)
-	// The other direction has ids of its own.
+	// The other direction has its own ids.
 	w.server.say(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)
 	w.agent.hears(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)
 	w.agent.say(`{"jsonrpc":"2.0","id":7,"result":{}}`, `{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}`)
@@ -145,7 +145,7 @@ func TestTooLong(t *testing.T) {
 			t.Fatal("whoever waits for an answer that is too long is not told")
 		}
 	}
-	w.server.say(`{"x":"`+huge, `not even a message `+huge+` "id":1`)                                  // nobody to tell
+	w.server.say(`{"x":"`+huge, `not even a message `+huge+` "id":1`)                                  // no id to answer
 	w.server.say(`{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":"` + huge + `"}`) // a request
 	select {
 	case got := <-w.server.read:
@@ -177,14 +177,14 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 	w.server.hears(`{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"holdfast: 2 requests wait for an answer already"}}`)
 	w.server.say(`{"jsonrpc":"2.0","id":1,"method":"again"}`)
 	w.server.hears(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"holdfast: a request with this id waits for its answer already"}}`)
-	// What is cancelled makes room.
+	// A cancelled request makes room.
 	w.server.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","id":4,"method":"x"}`)
 	w.agent.hears(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	w.agent.hears(`{"jsonrpc":"2.0","id":4,"method":"x"}`)
 }
 
 func TestFloodIsSlowedDown(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Limits.Rate, c.Limits.Burst = 20, 5 }) // a slow machine sends faster too
+	w := newWorld(t, func(c *Config) { c.Limits.Rate, c.Limits.Burst = 20, 5 }) // even a slow machine is faster
 	const many = 20
 	began := time.Now()
 	go func() {
@@ -243,7 +243,7 @@ func TestAgentLeaves(t *testing.T) {
 			leave(w)
 			for range w.server.read { // until its input ends
 			}
-			go io.Copy(w.server.out, strings.NewReader(strings.Repeat("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n", 20_000))) // and floods nobody
+			go io.Copy(w.server.out, strings.NewReader(strings.Repeat("{\"jsonrpc\":\"2.0\",\"method\":\"m\"}\n", 20_000))) // a flood
 			soon(t, "asking the server to end", w.asked)
 			soon(t, "killing the server", w.killed)
 			w.ended(t)
@@ -263,7 +263,7 @@ func TestAgentLeavesWithAnUnreadMessage(t *testing.T) {
 				return false
 			}
 		}
-	}, false) // the server reads nothing
+	}, false) // the server does not read
 	w.agent.say(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
 	select {
 	case <-w.asked:
@@ -277,7 +277,7 @@ func TestAgentLeavesWithAnUnreadMessage(t *testing.T) {
 }
 
 func TestServerThatEndsByItselfIsNotKilled(t *testing.T) {
-	w := newWorld(t, func(c *Config) { c.Limits.Leave = 10 * time.Second }) // so that it has ended by itself before
+	w := newWorld(t, func(c *Config) { c.Limits.Leave = 10 * time.Second }) // so that the server ends first
 	w.agent.out.Close()
 	for range w.server.read {
 	}

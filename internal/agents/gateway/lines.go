@@ -7,30 +7,30 @@ import (
 	"io"
 )
 
-// line is one line that a side wrote, without its end.
+// line is one line that a side wrote, without its newline.
 type line struct {
-	text  []byte // good until the next one is read; nil of an empty line and of one that is too long
-	long  bool   // longer than a message may be; what follows is known of it then
+	text  []byte // valid until the next read; nil for an empty line and one that is too long
+	long  bool   // longer than a message may be; then the fields below are set
 	size  int    // bytes
 	head  []byte // the beginning
 	facts facts
 }
 
-// lines reads lines of bounded length. Of a longer one only a few facts are kept.
+// lines reads lines of bounded length. Of a longer one it keeps only a few facts.
 type lines struct {
 	r     *bufio.Reader
 	limit int
 	buf   []byte
 }
 
-// keptBuffer is the capacity of the buffer that is kept between lines.
+// keptBuffer is the maximum capacity of the buffer that is kept between lines.
 const keptBuffer = 1 << 20
 
 func newLines(r io.Reader, limit int) *lines {
 	return &lines{r: bufio.NewReaderSize(r, 64<<10), limit: limit}
 }
 
-// next returns the next line. The last one need not have an end.
+// next returns the next line. The last one may lack its newline.
 func (l *lines) next() (line, error) {
 	if cap(l.buf) > keptBuffer {
 		l.buf = nil
@@ -57,7 +57,7 @@ func (l *lines) next() (line, error) {
 	}
 }
 
-// skip reads to the end of a line that is too long; part was read of it last.
+// skip reads to the end of a line that is too long; part is the last part read.
 func (l *lines) skip(part []byte, ended bool) (line, error) {
 	var s scan
 	out := line{long: true, size: len(l.buf) + len(part)}
@@ -71,14 +71,14 @@ func (l *lines) skip(part []byte, ended bool) (line, error) {
 		}
 		var err error
 		part, err = l.r.ReadSlice('\n')
-		ended = !errors.Is(err, bufio.ErrBufferFull) // an error is met again at the next line
+		ended = !errors.Is(err, bufio.ErrBufferFull) // the next call returns the error again
 		out.size += len(part)
 	}
 	out.facts = s.facts
 	return out, nil
 }
 
-// trim takes away the space around a message; nil when nothing else is there.
+// trim removes the white space around a message; nil if nothing is left.
 func trim(b []byte) []byte {
 	if b = bytes.Trim(b, " \t\r"); len(b) == 0 {
 		return nil
@@ -86,23 +86,23 @@ func trim(b []byte) []byte {
 	return b
 }
 
-// facts are what is known of a message without reading it whole.
+// facts are what is known about a message without parsing it as a whole.
 type facts struct {
 	depth  int    // of its deepest object or list
-	id     []byte // JSON of the last id that stands in it on top; nil for none
+	id     []byte // JSON of the last top-level id; nil for none
 	method bool   // it has a method, so it is a request
 }
 
-// longest is how many bytes of a key or an id are looked at.
+// longest is how much of a key or an id is read, in bytes.
 const longest = 256
 
-// scan finds the facts of a message that is written to it in parts. Of what is
-// no JSON it finds something, too: that is for whoever reads the whole.
+// scan finds the facts of a message that is written to it in parts. It does not
+// check that the text is JSON; the full parser does.
 type scan struct {
 	facts
-	at              int  // how deep in
-	quoted, escaped bool // inside of a string, and behind its backslash
-	value           bool // behind the colon of a key on top
+	at              int  // nesting depth
+	quoted, escaped bool // inside a string, and after its backslash
+	value           bool // after the colon of a top-level key
 	key, token      []byte
 }
 
@@ -164,7 +164,7 @@ func (s *scan) add(c byte) {
 	}
 }
 
-// member is the end of a key and its value on top.
+// member handles the end of a top-level key and value.
 func (s *scan) member() {
 	if s.value {
 		switch string(s.key) {

@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/canonical"
 )
 
-// batchMost is how many messages one line may have. Lists of messages were part
-// of the protocol in 2025-03-26 alone.
+// batchMost is the maximum number of messages in one line. Batches existed only
+// in version 2025-03-26 of the protocol.
 const batchMost = 100
 
-// parse reads the messages of a line: one, or a list of some.
+// parse reads the messages of a line: one, or a list.
 func parse(text []byte, depth int) ([]jsonrpc.Message, error) {
 	if !utf8.Valid(text) {
 		return nil, errors.New("it is not UTF-8")
@@ -51,13 +51,13 @@ func parse(text []byte, depth int) ([]jsonrpc.Message, error) {
 	return out, nil
 }
 
-// callMethod is the method that rules about tools are about.
+// callMethod is the method to which rules about tools apply.
 const callMethod = "tools/call"
 
-// parseOne reads one message. What the SDK would pass on otherwise than it came
-// is refused.
+// parseOne reads one message. It refuses what the SDK would encode differently
+// from what was received.
 func parseOne(text []byte, f facts) (jsonrpc.Message, error) {
-	if !json.Valid(text) { // the SDK's reader stops behind the first value
+	if !json.Valid(text) { // the SDK's decoder stops after the first value
 		return nil, errors.New("it is no JSON")
 	}
 	m, err := jsonrpc.DecodeMessage(text)
@@ -69,10 +69,10 @@ func parseOne(text []byte, f facts) (jsonrpc.Message, error) {
 	}
 	switch m := m.(type) {
 	case *jsonrpc.Request:
-		if m.Method == "" { // the SDK would write it without
+		if m.Method == "" { // the SDK would omit it
 			return nil, errors.New("its method has no name")
 		}
-		if m.Method != callMethod && strings.EqualFold(strings.TrimSpace(m.Method), callMethod) { // no rule would be asked
+		if m.Method != callMethod && strings.EqualFold(strings.TrimSpace(m.Method), callMethod) { // bypasses the rules
 			return nil, errors.New("its method is " + callMethod + " in other letters, which a server may take for the same")
 		}
 	case *jsonrpc.Response:
@@ -83,9 +83,9 @@ func parseOne(text []byte, f facts) (jsonrpc.Message, error) {
 	return m, nil
 }
 
-// makeID reads the id of a message; none at all is the ID that is not valid.
-// JSON-RPC would take any number. The SDK makes whole ones of them, and MCP
-// knows no others.
+// makeID reads the id of a message; a missing one becomes the invalid ID.
+// JSON-RPC would accept any number. The SDK makes integers of them, and MCP
+// allows only integers.
 func makeID(text []byte) (jsonrpc.ID, error) {
 	if len(text) == 0 {
 		return jsonrpc.ID{}, nil
@@ -105,7 +105,7 @@ func makeID(text []byte) (jsonrpc.ID, error) {
 	return jsonrpc.ID{}, errors.New("its id is neither a text nor a whole number below 2^53")
 }
 
-// idText is an id as it stands in a record.
+// idText is an id in the form of the record.
 func idText(id jsonrpc.ID) string {
 	if !id.IsValid() {
 		return ""
@@ -113,17 +113,18 @@ func idText(id jsonrpc.ID) string {
 	return fmt.Sprint(id.Raw())
 }
 
-// toolCall is what tools/call asks for.
+// toolCall is the content of a tools/call request.
 type toolCall struct {
 	name      string
 	arguments json.RawMessage // in the form of package canonical
 	params    json.RawMessage // all of the parameters, likewise
 }
 
-// parseCall reads the parameters of tools/call and writes them anew in one form,
-// which is what rules judge, the record has and the server gets. Parameters that
-// readers could understand differently, for a name stands in them twice or in
-// other letters, are refused: the record would not say what the server does.
+// parseCall reads the parameters of tools/call and writes them again in one
+// canonical form, which the rules judge, the record contains and the server gets.
+// Parameters that parsers could interpret differently, because a name occurs
+// twice or in another case, are refused: the record would not say what the server
+// does.
 func parseCall(params json.RawMessage) (c toolCall, err error) {
 	if len(params) == 0 {
 		return c, errors.New("reading the call of a tool: it has no parameters")
@@ -157,8 +158,8 @@ func parseCall(params json.RawMessage) (c toolCall, err error) {
 	return c, nil
 }
 
-// elements are the first of a list, and whether there are more. What they hold
-// is not looked into: a list of a million small values takes a hundred times the
+// elements returns the first elements of a list, and whether there are more. It
+// does not parse them: a list of a million small values takes a hundred times the
 // memory of its text.
 func elements(list json.RawMessage, most int) (all []json.RawMessage, more bool, err error) {
 	dec := json.NewDecoder(bytes.NewReader(list))
@@ -178,8 +179,7 @@ func elements(list json.RawMessage, most int) (all []json.RawMessage, more bool,
 	return all, false, nil
 }
 
-// member is the value of the last of an object's keys that has this name; nil
-// for none.
+// member is the value of an object's last key with this name; nil for none.
 func member(object json.RawMessage, name string) json.RawMessage {
 	var found json.RawMessage
 	err := members(object, func(key string, value json.RawMessage) error {
@@ -194,7 +194,7 @@ func member(object json.RawMessage, name string) json.RawMessage {
 	return found
 }
 
-// textOf is a text in an object; "" for none.
+// textOf is a string in an object; "" for none.
 func textOf(object json.RawMessage, name string) string {
 	var text string
 	if json.Unmarshal(member(object, name), &text) != nil {
@@ -203,7 +203,7 @@ func textOf(object json.RawMessage, name string) string {
 	return text
 }
 
-// members calls f with each key of an object, in their order.
+// members calls f with each key of an object, in order.
 func members(object json.RawMessage, f func(key string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -218,7 +218,7 @@ func members(object json.RawMessage, f func(key string, value json.RawMessage) e
 		if err := dec.Decode(&value); err != nil {
 			return err
 		}
-		if err := f(key.(string), value); err != nil { // keys of objects are strings
+		if err := f(key.(string), value); err != nil { // object keys are strings
 			return err
 		}
 	}

@@ -19,31 +19,31 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// How much of a text stands in a record, in bytes.
+// How much of a text is recorded, in bytes.
 const (
-	excerpt   = 200     // of what was dropped, and of what was said of a failure
+	excerpt   = 200     // of dropped messages and error texts
 	arguments = 4 << 10 // of a call
 	redacted  = 64 << 10
 	nameMost  = 200
-	dropsMost = 20      // events of what was dropped; more are counted
-	toolsMost = 10_000  // tools of a server whose definitions are compared
+	dropsMost = 20      // events about dropped messages; further ones are counted
+	toolsMost = 10_000  // maximum number of a server's tools whose definitions are compared
 	pagesMost = 4 << 20 // of these definitions
 )
 
-// record is what is written down of a session.
+// record writes the record of a session.
 type record struct {
 	config Config
 
 	mu     sync.Mutex // guards what follows, and keeps events in order
 	closed bool
 	report Report
-	agent  string // as it calls itself
+	agent  string // name that it gives itself
 	server string
-	pages  []json.RawMessage // of a list of tools that is under way
+	pages  []json.RawMessage // of a tool list that is not complete
 	paged  int               // bytes of them
 	digest string            // of the last list
 	slow   map[string]bool   // which sides were slowed down
-	more   map[string]int    // drops that were counted, by side
+	more   map[string]int    // drops that were only counted, by side
 	drops  int
 }
 
@@ -54,7 +54,7 @@ func newRecord(c Config) *record {
 	return &record{config: c, server: c.Name, slow: map[string]bool{}, more: map[string]int{}}
 }
 
-// emit adds who is meant and writes an event; mu is held.
+// emit adds the names of agent and server, and writes an event; mu is held.
 func (r *record) emit(e event.Event) error {
 	if r.closed {
 		return nil
@@ -68,10 +68,10 @@ func (r *record) emit(e event.Event) error {
 	return r.config.Sink.Emit(e)
 }
 
-// asked records what an agent asks for, before it is passed on: what cannot be
-// recorded does not happen. The parameters of a call of a tool become those that
-// were judged. A call that a rule of consent may be about comes back,
-// and is not recorded yet.
+// asked records a request of the agent before it is passed on: what cannot be
+// recorded does not happen. The parameters of a tool call are replaced by those
+// that were judged. A call to which a rule of consent may apply is returned, and
+// not recorded yet.
 func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
 	return nil, nil
 }
 
-// callEvent is a call that is allowed; mu is held.
+// callEvent is the event of an allowed call; mu is held.
 func (r *record) callEvent(m *jsonrpc.Request, c toolCall) event.Event {
 	return event.Event{Action: event.ToolCall, Object: text.Head(c.name, nameMost), Verdict: event.Allowed, Detail: map[string]string{
 		"id": idText(m.ID), "arguments": r.text(string(c.arguments), arguments),
@@ -114,13 +114,13 @@ func (r *record) callEvent(m *jsonrpc.Request, c toolCall) event.Event {
 
 func unrecorded(err error) error { return fmt.Errorf("the call cannot be recorded: %w", err) }
 
-// deniedError is that the policy denies a call.
+// deniedError means that the policy denies a call.
 type deniedError struct{ reason string }
 
 func (e *deniedError) Error() string { return "denied: " + e.reason }
 
-// denied asks the policy about a call. A server chooses what it calls itself, so
-// that a rule about its program must hold as well.
+// denied asks the policy about a call. A server chooses its own name, so rules
+// about its program's name must apply too.
 func (r *record) denied(c toolCall) (reason, rule string) {
 	if r.config.Deny == nil {
 		return "", ""
@@ -133,7 +133,7 @@ func (r *record) denied(c toolCall) (reason, rule string) {
 	return reason, rule
 }
 
-// answered records what came of a request of the agent.
+// answered records the answer to a request of the agent.
 func (r *record) answered(c *call, m *jsonrpc.Response, size int) {
 	switch c.method {
 	case "initialize", "server/discover":
@@ -161,14 +161,14 @@ func (r *record) answered(c *call, m *jsonrpc.Response, size int) {
 	}
 }
 
-// outcome is what came of a call.
+// outcome is the result of a call.
 type outcome struct {
 	word string // ok, error, refused, cancelled or lost
 	text string // of a failure
 	size int    // bytes of the answer
 }
 
-// result records the end of a call of a tool; other requests have no record.
+// result records the end of a tool call; other requests are not recorded.
 func (r *record) result(c *call, id jsonrpc.ID, o outcome) {
 	if c.method != "tools/call" {
 		return
@@ -182,11 +182,11 @@ func (r *record) result(c *call, id jsonrpc.ID, o outcome) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	// A loss has ended the run already: see Config.Sink.
+	// A lost event has already ended the run: see Config.Sink.
 	r.emit(event.Event{Action: event.ToolResult, Object: text.Head(c.tool, nameMost), Verdict: event.Allowed, Detail: detail})
 }
 
-// listed records which tools there are, when that is new or changed.
+// listed records the list of tools if it is new or has changed.
 func (r *record) listed(c *call, m *jsonrpc.Response) {
 	page, more, err := elements(member(m.Result, "tools"), toolsMost)
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *record) listed(c *call, m *jsonrpc.Response) {
 		r.paged += len(t)
 	}
 	if more || len(r.pages)+len(page) > toolsMost || r.paged > pagesMost {
-		r.pages, r.paged = nil, pagesMost // what follows is not looked at either
+		r.pages, r.paged = nil, pagesMost // later pages are ignored too
 		r.unlisted()
 		return
 	}
@@ -222,7 +222,7 @@ func (r *record) listed(c *call, m *jsonrpc.Response) {
 	r.emit(event.Event{Action: event.ToolList, Object: r.server, Verdict: event.Allowed, Detail: detail})
 }
 
-// unlisted records once that the tools are too many to be compared; mu is held.
+// unlisted records once that there are too many tools to compare; mu is held.
 func (r *record) unlisted() {
 	const none = "not known"
 	if r.digest == none {
@@ -236,14 +236,14 @@ func (r *record) unlisted() {
 	r.emit(event.Event{Action: event.ToolList, Object: r.server, Verdict: event.Unknown, Detail: detail})
 }
 
-// tools are what a server offers, in a form in which only the content counts.
+// tools identifies what a server offers, independent of its formatting.
 type tools struct {
 	sum, names string
 	count      int
 }
 
-// describe brings definitions of tools into one form: without spaces, keys and
-// tools in the order of their names.
+// describe normalises definitions of tools: without white space, with keys and
+// tools sorted by name.
 func describe(definitions []json.RawMessage) tools {
 	type one struct{ name, text string }
 	all := make([]one, len(definitions))
@@ -251,8 +251,8 @@ func describe(definitions []json.RawMessage) tools {
 		dec := json.NewDecoder(strings.NewReader(string(d)))
 		dec.UseNumber()
 		var v any
-		dec.Decode(&v)                  // it was read before
-		text, _ := canonical.Marshal(v) // and is of such values alone
+		dec.Decode(&v)                  // decoded before
+		text, _ := canonical.Marshal(v) // and consists only of such values
 		m, _ := v.(map[string]any)      // a tool that is no object has no name
 		name, _ := m["name"].(string)
 		all[i] = one{name, string(text)}
@@ -267,7 +267,7 @@ func describe(definitions []json.RawMessage) tools {
 	return tools{sum: hex.EncodeToString(h.Sum(nil)), names: strings.Join(names, ","), count: len(all)}
 }
 
-// drop records what is not passed on.
+// drop records a message that is not passed on.
 func (r *record) drop(who, reason string, size int, said string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -285,7 +285,7 @@ func (r *record) drop(who, reason string, size int, said string) {
 		Detail: map[string]string{"reason": text.Head(reason, excerpt), "bytes": strconv.Itoa(size), "text": said}})
 }
 
-// slowed records once of each side that it wrote more than the limit.
+// slowed records once for each side that it exceeded its rate.
 func (r *record) slowed(who string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -311,8 +311,8 @@ func (r *record) close() Report {
 	return r.report
 }
 
-// text takes secrets out of a text and cuts it. What was cut before they were
-// looked for may end with half of one, so that the last of it does not count.
+// text redacts a text and shortens it. If it was cut before redaction, it may end
+// in the middle of a secret, so the last part is discarded.
 func (r *record) text(s string, most int) string {
 	short := len(s) > redacted
 	s = r.config.Redact(text.Head(s, redacted))
@@ -322,11 +322,11 @@ func (r *record) text(s string, most int) string {
 	return text.Cut(s, most)
 }
 
-// metaPrefix begins the keys of what the protocol itself says in each message
-// since 2026-07-28, which has no initialize any more.
+// metaPrefix begins the keys of the protocol's own data in each message since
+// 2026-07-28, which no longer has initialize.
 const metaPrefix = "io.modelcontextprotocol/"
 
-// named is the name and the version that a side gives itself; "" for none.
+// named is the name and version that a side reports; "" for none.
 func named(object json.RawMessage, key string) string {
 	side := member(object, key)
 	if side == nil {
@@ -335,7 +335,7 @@ func named(object json.RawMessage, key string) string {
 	return strings.TrimSpace(text.Head(textOf(side, "name"), nameMost) + " " + text.Head(textOf(side, "version"), nameMost))
 }
 
-// count is a number and what it counts.
+// count is a number with its unit.
 func count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tool is a tool of the test server, by what it does with its call.
+// tool is a tool of the test server: the handler of its calls.
 type tool func(context.Context, *mcp.CallToolRequest) (string, error)
 
 type nothing struct{}
@@ -27,10 +27,10 @@ func addTools(s *mcp.Server, tools map[string]tool) {
 	}
 }
 
-// waiting says what became of the call that does not end by itself.
+// waiting reports what happened to the call that does not end by itself.
 type waiting struct{ begun, cancelled chan struct{} }
 
-// theTools use what a server may ask of its agent.
+// theTools use what a server may request from its agent.
 func theTools(w waiting) map[string]tool {
 	return map[string]tool{
 		"echo": func(context.Context, *mcp.CallToolRequest) (string, error) { return "heard", nil },
@@ -77,7 +77,7 @@ func theTools(w waiting) map[string]tool {
 	}
 }
 
-// connect has a client and a server of the SDK speak through the gateway, in a
+// connect connects a client and a server of the SDK through the gateway, in one
 // version of the protocol.
 func connect(t *testing.T, version string, progress chan<- float64, call waiting) (*mcp.ClientSession, *mcp.Server, *world) {
 	t.Helper()
@@ -125,7 +125,7 @@ func TestSpeaksTheProtocol(t *testing.T) {
 				"echo": "heard", "progress": "done", "sample": "from the model", "elicit": "from the human", "roots": "file:///from/the/agent",
 				"large": strings.Repeat("é", 1<<20), "fail": "it failed, and the token=hunter2hunter2 too",
 			}
-			if version == "2026-07-28" { // a result asks for what is wanted of the agent, and the call comes again
+			if version == "2026-07-28" { // a result requests what the agent must provide, and the call is repeated
 				delete(answers, "sample")
 				delete(answers, "elicit")
 				delete(answers, "roots")
@@ -231,7 +231,7 @@ func TestToolsByTheirContent(t *testing.T) {
 
 func TestToolsWithoutEnd(t *testing.T) {
 	w := newWorld(t, nil)
-	for i := range 6 { // pages of a megabyte, and no last one
+	for i := range 6 { // pages of a megabyte, without a last one
 		w.agent.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"cursor":"%d"}}`, i, i))
 		<-w.server.read
 		w.server.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"tools":[{"name":"%s"}],"nextCursor":"more"}}`, i, strings.Repeat("x", 1<<20)))

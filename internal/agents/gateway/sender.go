@@ -8,14 +8,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// sender writes messages to one side, whole.
+// sender writes whole messages to one side.
 type sender struct {
-	mu sync.Mutex // held while one is written
+	mu sync.Mutex // held while a message is written
 	w  io.Writer
 
 	since struct {
 		sync.Mutex
-		time time.Time // when the write began that is under way; zero without one
+		time time.Time // start of the current write; zero if there is none
 	}
 }
 
@@ -48,7 +48,7 @@ func (s *sender) mark(t time.Time) {
 	s.since.time = t
 }
 
-// stuck says whether a write has been under way for longer than d.
+// stuck reports whether a write has taken longer than d.
 func (s *sender) stuck(d time.Duration) bool {
 	s.since.Lock()
 	defer s.since.Unlock()

@@ -18,7 +18,7 @@ type peer struct {
 	t    *testing.T
 	out  *io.PipeWriter // what it writes
 	in   *io.PipeReader // what it reads
-	read chan string    // lines of that; closed at the end
+	read chan string    // lines of in; closed at the end
 }
 
 func newPeer(t *testing.T, read bool) (*peer, Streams) {
@@ -52,7 +52,7 @@ func (p *peer) say(lines ...string) {
 	}
 }
 
-// hears checks which line it reads next, as JSON.
+// hears checks the next line that it reads, as JSON.
 func (p *peer) hears(want string) {
 	p.t.Helper()
 	select {
@@ -99,7 +99,7 @@ func (j *journal) Emit(e event.Event) error {
 	return nil
 }
 
-// said are the events as words: action, object and some details.
+// said are the events as text: action, object and some details.
 func (j *journal) said(details ...string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -120,12 +120,12 @@ func (j *journal) said(details ...string) []string {
 type world struct {
 	agent, server *peer
 	journal       *journal
-	kill          context.CancelFunc // says that the server is dead
+	kill          context.CancelFunc // signals that the server is dead
 	asked, killed chan struct{}
 	report        chan Report
 }
 
-// newWorld begins a session; change may change its configuration.
+// newWorld starts a session; change may modify its configuration.
 func newWorld(t *testing.T, change func(*Config)) *world {
 	return begin(t, change, true)
 }

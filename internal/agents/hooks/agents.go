@@ -11,34 +11,34 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// agent says where an agent reads its hooks from, and how they look there.
+// agent describes where an agent reads its hooks from, and their format.
 type agent struct {
 	name    string
 	dir     string                   // of its settings, below the home of the user
-	moved   string                   // variable that names another such directory; "" for none
-	below   string                   // what is between that directory and the file's, where it is moved
+	moved   string                   // variable that names a replacement directory; "" for none
+	below   string                   // path between that directory and the file
 	file    string                   // in dir
 	project string                   // the file, below the directory of a project
 	events  []hookEvent              // in the order in which they are written
-	ownFile func(hook string) []byte // the file is ours alone; nil when it is shared with other settings
-	seconds float64                  // what a timeout counts in: 1 for seconds, 0.001 for milliseconds
+	ownFile func(hook string) []byte // makes a file that is only ours; nil if it is shared with other settings
+	seconds float64                  // unit of a timeout: 1 for seconds, 0.001 for milliseconds
 }
 
-// hookEvent is an event of an agent that we ask for.
+// hookEvent is an event of an agent that we subscribe to.
 type hookEvent struct {
-	name    string // in its words
+	name    string // the agent's name for it
 	kind    Kind
-	matcher bool // it takes one
+	matcher bool // it has a matcher
 }
 
-// How long an agent waits for its hook, in seconds. Whoever hangs for as long is
-// left behind, and the agent goes on.
+// How long an agent waits for its hook, in seconds. After that it goes on without
+// the hook.
 const (
 	timeout  = 10
 	callTime = 600 // before a call, about which a human may be asked
 )
 
-// seconds is how long an agent waits for the hook of a moment.
+// seconds is how long an agent waits for a hook of that kind.
 func (k Kind) seconds() int {
 	if k == Call {
 		return callTime
@@ -46,7 +46,7 @@ func (k Kind) seconds() int {
 	return timeout
 }
 
-// agents are those that can be told to report, as measured with the versions in
+// agents are the agents with supported hooks, as tested with the versions in
 // docs/agents.md.
 func agents() map[string]agent {
 	list := []agent{
@@ -68,10 +68,10 @@ func agents() map[string]agent {
 	return m
 }
 
-// Agents are the names of those that can be told to report.
+// Agents are the names of the agents with supported hooks.
 func Agents() []string { return slices.Sorted(maps.Keys(agents())) }
 
-// Owned are the directories in which an agent keeps what is its own.
+// Owned are the directories in which an agent keeps its own files.
 func Owned(name, home string) []string {
 	a, known := agents()[name]
 	if !known {
@@ -84,7 +84,7 @@ func Owned(name, home string) []string {
 	return []string{filepath.Join(home, dir)}
 }
 
-// group is what stands in the list of one event, in the schema that four of the
+// group is an element of the list of one event, in the schema that four of the
 // agents share.
 type group struct {
 	Matcher string    `json:"matcher,omitempty"`
@@ -94,7 +94,7 @@ type group struct {
 type handler struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
-	Timeout int    `json:"timeout"` // seconds or milliseconds, as the agent counts
+	Timeout int    `json:"timeout"` // seconds or milliseconds, depending on the agent
 }
 
 func (a agent) group(m hookEvent, hook string) group {
@@ -105,8 +105,8 @@ func (a agent) group(m hookEvent, hook string) group {
 	return g
 }
 
-// command is what an agent's shell executes. Of a call it says how long the agent
-// waits, which the hook cannot find out otherwise.
+// command is what an agent's shell executes. For a call it contains how long the
+// agent waits, which the hook cannot find out otherwise.
 func command(hook, agent string, kind Kind) string {
 	words := text.Quote(hook) + " " + Verb + " " + agent + " " + string(kind)
 	if kind == Call {
@@ -115,9 +115,9 @@ func command(hook, agent string, kind Kind) string {
 	return words
 }
 
-// ours says which program a command of a hook executes, when it is one that we
-// wrote for this agent and moment; earlier versions did not say how long the agent
-// waits.
+// ours returns the program that a hook's command executes, if we wrote that
+// command for this agent and kind; earlier versions did not contain the waiting
+// time.
 func ours(line, agent string, kind Kind) (program string, is bool) {
 	end := strings.TrimPrefix(command("", agent, kind), "''")
 	word, is := strings.CutSuffix(line, end)
@@ -137,7 +137,7 @@ func ours(line, agent string, kind Kind) (program string, is bool) {
 	return word, true
 }
 
-// ownMark begins a file that is ours alone.
+// ownMark begins a file that contains only our hooks.
 const ownMark = "holdfast hooks"
 
 func copilotFile(hook string) []byte {

@@ -2,9 +2,9 @@ package hooks
 
 import "encoding/json"
 
-// Output is what the hook of an agent prints for an answer; nothing when it has
-// no objection. The exit status is 0 in each case: with any other some agents
-// show what they take for an error, and one treats it as a denial.
+// Output is what the hook of an agent prints for an answer; nothing if there is
+// no objection. The exit status is always 0: with any other some agents show an
+// error, and one treats it as a denial.
 func (a Answer) Output(agent string) []byte {
 	if a.Deny == "" {
 		return nil

@@ -15,36 +15,36 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// Socket is where a run takes reports from inside. What is written there is
-// answered with one line, which says whether the policy denies the call, and before
-// it with one that says so while a human is asked; nothing else can be had from it.
+// Socket is where a run accepts reports from inside. The answer is one line,
+// which says whether the policy denies the call. While a human is asked, another
+// line before it says so. The socket gives no other information.
 const Socket = "/run/holdfast/tools"
 
-// Marker is a file of the view, read-only, that says that this is inside of a run
-// which takes reports: the socket alone could be removed, and a hook would then take
-// itself to be outside.
+// Marker is a read-only file in the view that shows that this is inside a run
+// which accepts reports. The socket alone could be removed, and a hook would then
+// assume that it is outside.
 const Marker = "/etc/holdfast-run"
 
-// InsideRun reports whether this process is inside of a run that takes reports.
+// InsideRun reports whether this process is inside a run that accepts reports.
 func InsideRun() bool {
 	_, err := os.Lstat(Marker)
 	return err == nil
 }
 
-// What stands on the channel at most.
+// Limits of the channel.
 const (
-	maxLine        = 2 << 20 // bytes of a report: twice maxArguments, since JSON writes some letters longer
+	maxLine        = 2 << 20 // bytes of a report: twice maxArguments, because JSON escapes some characters
 	maxAnswer      = 16 << 10
-	channelTimeout = 2 * time.Second // of either side
+	channelTimeout = 2 * time.Second // for each side
 
-	retryTime  = 3 * time.Second // after which no further connection is made
+	retryTime  = 3 * time.Second // after which no further connection is tried
 	retryPause = 10 * time.Millisecond
 )
 
-// Send brings a report to the run that this process is inside of, trying again for a
-// while where the run is too busy to listen. While a human is asked it waits: held is
-// told for how long, at most, and nothing is heard for that time. A call without an
-// answer is denied, for the rules that are about it were not asked.
+// Send sends a report to the run that this process is inside of, and retries for
+// a while if the run is too busy to accept it. While a human is asked it waits:
+// held is called with the maximum time, in which nothing is received. A call
+// without an answer is denied, because its rules were not checked.
 func Send(socket string, r Report, held func(time.Duration)) (Answer, error) {
 	var a Answer
 	var err error
@@ -60,7 +60,7 @@ func Send(socket string, r Report, held func(time.Duration)) (Answer, error) {
 	return a, err
 }
 
-// Unanswered is the answer to a call where the run gave none.
+// Unanswered is the answer to a call if the run gave none.
 func Unanswered() Answer {
 	return Answer{Deny: "holdfast run did not answer the hook, so the rules about this call could not be asked; try again, and see the ALERTS of holdfast log show if it stays so"}
 }
@@ -80,7 +80,7 @@ func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error)
 	c.SetDeadline(time.Now().Add(channelTimeout))
 	var line bytes.Buffer
 	out := json.NewEncoder(&line)
-	out.SetEscapeHTML(false) // it would make a report six times as long
+	out.SetEscapeHTML(false) // it would make a report up to six times as long
 	if err = out.Encode(r); err == nil {
 		_, err = c.Write(line.Bytes())
 	}
@@ -105,11 +105,11 @@ func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error)
 	return a, nil
 }
 
-// errForm says that what came over the channel is no report.
+// errForm means that the received data is no report.
 var errForm = errors.New("it is no report")
 
-// Receive reads a report. Whoever wrote it is inside: every length is bounded,
-// and nothing of it is believed.
+// Receive reads a report. Its sender is inside: every length is limited, and
+// nothing in it is trusted.
 func Receive(from io.Reader) (Report, error) {
 	line, err := bufio.NewReaderSize(io.LimitReader(from, maxLine), 4<<10).ReadBytes('\n')
 	if err != nil {
@@ -133,7 +133,7 @@ func Receive(from io.Reader) (Report, error) {
 	return r, nil
 }
 
-// bound cuts what no hook of ours would have written as long.
+// bound shortens what our hooks would not have written at that length.
 func (r *Report) bound() {
 	for _, s := range []*string{&r.Agent, &r.Tool, &r.ID, &r.Subagent, &r.Server, &r.Conversation, &r.Mode, &r.Outcome} {
 		*s = text.Cut(*s, maxName)

@@ -8,12 +8,12 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// errForged says that a program inside serves the channel.
+// errForged means that a program inside serves the channel.
 var errForged = errors.New("a program inside took the place of the socket")
 
-// servedOutside checks that the other end was made outside of this pid namespace,
-// where its process has no number (SO_PEERCRED, unix(7)): what runs inside can put a
-// socket of its own where that of the run was.
+// servedOutside checks that the peer created its socket outside this pid
+// namespace, where its process has no pid (SO_PEERCRED, unix(7)): a program
+// inside can replace the run's socket by its own.
 func servedOutside(c net.Conn) error {
 	who, err := sys.Peer(c.(*net.UnixConn))
 	if err != nil {

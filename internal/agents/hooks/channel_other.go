@@ -4,5 +4,5 @@ package hooks
 
 import "net"
 
-// servedOutside has nothing to check: a run is on Linux alone.
+// servedOutside has nothing to check: runs exist only on Linux.
 func servedOutside(net.Conn) error { return nil }

@@ -1,12 +1,3 @@
-// Package hooks ties the hook systems of agent programs to the record: it edits
-// their settings so that each tool call is reported, reads what an agent says of
-// a call, brings it to the log, and gives back what the policy says of it in the
-// agent's own words.
-//
-// A hook informs. It is the agent that starts it, that waits for it or not, and
-// that obeys it or not: every agent goes on when its hook crashes, hangs or says
-// something that cannot be read. So nothing is ever allowed because of a report,
-// and nothing that must be held back depends on one; the boundary does that.
 package hooks
 
 import (
@@ -19,21 +10,21 @@ import (
 )
 
 // Verb is the hidden subcommand that is the hook program; its arguments are the
-// agent and the kind of moment.
+// agent and the kind of event.
 const Verb = "hook"
 
-// Kind is which moment of a tool call a report is of.
+// Kind is the stage of a tool call that a report describes.
 type Kind string
 
 // The kinds.
 const (
-	Call   Kind = "call"   // before the tool is used: an answer may deny it
-	Result Kind = "result" // after it
-	End    Kind = "end"    // of the agent's session; no tool is meant
+	Call   Kind = "call"   // before the tool runs: an answer may deny it
+	Result Kind = "result" // after it has run
+	End    Kind = "end"    // of the agent's session, without a tool
 )
 
-// Report is what an agent's hook says of one tool call. All of it is the agent's
-// word, and that of whatever else runs where the agent does.
+// Report is an agent hook's description of one tool call. It all comes from the
+// agent, or from any other program that runs with it, and is not trusted.
 type Report struct {
 	Agent        string          `json:"agent"`
 	Kind         Kind            `json:"kind,omitempty"`
@@ -47,27 +38,27 @@ type Report struct {
 	Transcript   string          `json:"transcript,omitempty"`
 	Conversation string          `json:"conversation,omitempty"` // the agent's own session
 	Mode         string          `json:"mode,omitempty"`         // permission mode, in the agent's words
-	Outcome      string          `json:"outcome,omitempty"`      // of a result: ok or error; "" where it is not said
+	Outcome      string          `json:"outcome,omitempty"`      // of a result: ok or error; "" if unknown
 	Response     string          `json:"response,omitempty"`     // of a result, cut
 	Millis       int64           `json:"ms,omitempty"`           // of a result: how long it took
-	Waits        int             `json:"waits,omitempty"`        // of a call: how long the agent waits for its hook, in seconds; 0 where that is not known
-	Bad          string          `json:"bad,omitempty"`          // why what the agent said could not be read; then nothing else is set but Agent and Kind
+	Waits        int             `json:"waits,omitempty"`        // of a call: how long the agent waits for its hook, in seconds; 0 if unknown
+	Bad          string          `json:"bad,omitempty"`          // why the agent's input could not be read; then only Agent and Kind are set besides
 }
 
-// Answer is what a hook is told in return. The zero value has no objection.
+// Answer is the reply to a hook. The zero value has no objection.
 type Answer struct {
-	Deny string `json:"deny,omitempty"` // why the call is denied; "" when it is not
+	Deny string `json:"deny,omitempty"` // why the call is denied; "" if it is not
 	Rule string `json:"-"`              // that denied it, as file:line
 
-	// Wait says that the answer follows on the same channel, within so many
-	// milliseconds: a human is asked.
+	// Wait says that a human is asked, and that the answer follows on the same
+	// connection within so many milliseconds.
 	Wait int64 `json:"wait,omitempty"`
-	// Consent says that a rule of consent denied it, or a human.
+	// Consent says that a rule of consent or a human denied it.
 	Consent bool `json:"-"`
 }
 
-// AnswerTime is how long the answer to a call may take before the agent goes on
-// without it: a little less than the agent waits.
+// AnswerTime is the time limit for the answer to a call: a little less than the
+// agent waits for its hook.
 func (r Report) AnswerTime() time.Duration {
 	waits := time.Duration(r.Waits) * time.Second
 	if r.Waits == 0 {
@@ -76,8 +67,8 @@ func (r Report) AnswerTime() time.Duration {
 	return waits - min(5*time.Second, waits/4)
 }
 
-// Event is the report as it stands in the record. Its process is for the caller
-// to set: an agent cannot be asked who it is.
+// Event is the report as an event for the record. The caller sets its process,
+// because an agent's own claim about that proves nothing.
 func (r Report) Event(a Answer) event.Event {
 	e := event.Event{Sensor: event.Agent, Action: event.ToolCall, Object: r.Tool, Verdict: event.Allowed}
 	switch {
@@ -106,8 +97,8 @@ func (r Report) Event(a Answer) event.Event {
 	return e
 }
 
-// Unreadable is the answer to a call of which it cannot be told what it is: it is
-// denied where any rule is about tools, for that rule cannot be asked.
+// Unreadable is the answer to a call that could not be read: it is denied if
+// there are any rules about tools, because they cannot be checked.
 func (r Report) Unreadable(rules bool) Answer {
 	if !rules || r.Kind != Call {
 		return Answer{}
@@ -115,7 +106,7 @@ func (r Report) Unreadable(rules bool) Answer {
 	return Answer{Deny: r.Bad + "; the policy has rules about tools, which cannot be asked about this call"}
 }
 
-// Lost is the event that says that a report is missing, and why.
+// Lost is the event for a missing report, with the reason.
 func Lost(agent, reason string) event.Event {
 	return event.Event{Sensor: event.Agent, Action: event.ToolLost, Object: agent, Verdict: event.Unknown, Detail: map[string]string{"reason": reason}}
 }

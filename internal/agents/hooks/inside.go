@@ -6,24 +6,25 @@ import (
 	"strings"
 )
 
-// File is a settings file that a run puts into view.
+// File is a settings file that a run puts into the view.
 type File struct {
 	Path    string // absolute, inside
 	Content []byte
 }
 
-// Additions are what makes an agent report, for one run inside.
+// Additions are what makes an agent inside a run report.
 type Additions struct {
 	Files []File   // in view, read-only
-	Args  []string // to put behind the agent's name
+	Args  []string // to insert after the agent's name
 }
 
-// Inside says what a run adds so that the agent that program is reports its tool
-// calls by executing hook, and whether it is an agent that can. Existing reads a
-// file of the host that one of the Files would hide; an error means there is none.
+// Inside returns what a run adds so that an agent reports its tool calls by
+// executing hook, and whether program is an agent that supports this. existing
+// reads a file of the host that one of the Files would hide; an error means that
+// there is none.
 //
-// Where an agent has settings for all users of a machine they are used: neither
-// the project nor the agent itself can switch those off.
+// If an agent has machine-wide settings they are used: neither the project nor
+// the agent itself can override them.
 func Inside(program, hook string, existing func(path string) ([]byte, error)) (agent string, add Additions, ok bool) {
 	name := filepath.Base(program)
 	a, known := agents()[name]
@@ -38,17 +39,18 @@ func Inside(program, hook string, existing func(path string) ([]byte, error)) (a
 	case "codex":
 		add.Files, ok = []File{{"/etc/codex/requirements.toml", codexRequirements(hook)}}, true
 		if _, err := existing(add.Files[0].Path); err == nil {
-			ok = false // requirements of the machine are not ours to edit: they stay in force
+			ok = false // the machine's requirements are not ours to edit: they stay in force
 		}
 	default:
-		// These obey settings of a machine only where root owns them, or have none:
-		// what the user installed comes in with the copy of the user's settings.
+		// These agents obey machine-wide settings only if root owns them, or have
+		// none: hooks that the user installed are in the copy of the user's
+		// settings.
 		ok = true
 	}
 	return name, add, ok
 }
 
-// merged is a file of settings with ours in it.
+// merged is a settings file with our hooks added.
 func (a agent) merged(path, hook string, existing func(path string) ([]byte, error)) ([]File, bool) {
 	have, err := existing(path)
 	if err != nil {
@@ -58,8 +60,8 @@ func (a agent) merged(path, hook string, existing func(path string) ([]byte, err
 	return []File{{path, content}}, err == nil
 }
 
-// codexRequirements are settings that hold for every user of a machine, and whose
-// hooks Codex executes without having asked its user.
+// codexRequirements are machine-wide settings; Codex executes their hooks without
+// asking its user.
 func codexRequirements(hook string) []byte {
 	var b strings.Builder
 	b.WriteString("[hooks]\nmanaged_dir = " + jsonText(filepath.Dir(hook)) + "\n")

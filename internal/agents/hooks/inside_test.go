@@ -11,7 +11,7 @@ func TestInside(t *testing.T) {
 	none := func(string) ([]byte, error) { return nil, errors.New("none") }
 	for _, tt := range []struct {
 		program string
-		path    string // of the file that is added
+		path    string // of the added file
 		known   bool
 	}{
 		{"/usr/bin/claude", "/etc/claude-code/managed-settings.json", true},
@@ -35,8 +35,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// Settings of the machine stay in force, and those that cannot be read are left
-// alone: the agent is then run without hooks.
+// Settings of the machine stay in force, and unreadable ones are not changed:
+// then the agent runs without hooks.
 func TestInsideKeepsWhatTheMachineHas(t *testing.T) {
 	have := func(string) ([]byte, error) { return []byte(`{"permissions":{"deny":["WebFetch"]}}`), nil }
 	_, add, ok := Inside("claude", hook, have)

@@ -20,13 +20,13 @@ type Place struct {
 	Agent   string
 	Home    string              // of the user
 	Project string              // directory of a project; "" for the user's own settings
-	Dir     string              // directory of the agent's settings, in place of the usual one; "" for that
+	Dir     string              // directory of the agent's settings, instead of the default; "" for that
 	Hook    string              // the program, absolute and without links
 	State   string              // directory of Holdfast's state, for the lock
 	Getenv  func(string) string // of the user
 }
 
-// Status is what is known of the hooks of an agent.
+// Status describes the hooks of an agent.
 type Status struct {
 	Agent   string `json:"agent"`
 	File    string `json:"file"`
@@ -35,15 +35,15 @@ type Status struct {
 	Note    string `json:"note,omitempty"`    // what to do about it
 }
 
-// UnknownError says that a name is that of no agent.
+// UnknownError means that no agent has that name.
 type UnknownError struct{ Agent string }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("there are no hooks for %q", e.Agent) }
 
-// Hint is what there is.
+// Hint lists the known agents.
 func (e *UnknownError) Hint() string { return "there are hooks for: " + strings.Join(Agents(), ", ") }
 
-// FileError says that a file of settings was left as it is, and why.
+// FileError means that a settings file was not changed, and why.
 type FileError struct {
 	File string
 	Err  error
@@ -52,10 +52,10 @@ type FileError struct {
 func (e *FileError) Error() string { return "leaving " + e.File + " as it is: " + e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Hint is what to look at.
+// Hint is the command to inspect the file.
 func (e *FileError) Hint() string { return "look at it: ls -ld " + text.Word(e.File) }
 
-// file is where the settings are.
+// file returns the path of the settings.
 func (p Place) file() (agent, string, error) {
 	a, known := agents()[p.Agent]
 	if !known {
@@ -76,7 +76,7 @@ func (p Place) file() (agent, string, error) {
 	return a, filepath.Join(p.Home, a.dir, a.file), nil
 }
 
-// Inspect says what is installed. It changes nothing.
+// Inspect reports what is installed. It changes nothing.
 func (p Place) Inspect() (Status, error) {
 	a, path, err := p.file()
 	if err != nil {
@@ -103,9 +103,9 @@ func (p Place) Inspect() (Status, error) {
 	return st, nil
 }
 
-// trusted says whether Codex has written down, beside its hooks, that its user
-// trusts each of ours. Whether that is about hooks as they are now only Codex
-// can say.
+// trusted reports whether Codex has recorded, beside its hooks, that its user
+// trusts each of ours. Only Codex knows whether that applies to the current
+// hooks.
 func trusted(path string) bool {
 	data, _, err := read(filepath.Join(filepath.Dir(path), "config.toml"))
 	if err != nil {
@@ -119,8 +119,8 @@ func trusted(path string) bool {
 	return bytes.Contains(data, []byte("trusted_hash"))
 }
 
-// Install puts the hooks into the settings; Remove takes them out. What else
-// stands there stays. Both may be done again and say whether anything changed.
+// Install adds the hooks to the settings; Remove removes them. Other settings are
+// kept. Both are idempotent and report whether anything changed.
 func (p Place) Install() (changed bool, st Status, err error) { return p.change(true) }
 
 // Remove is the reverse of Install.
@@ -171,7 +171,7 @@ func (a agent) rewrite(path, hook string, install bool) (bool, error) {
 	return true, replace(path, want, was)
 }
 
-// read reads a file of settings of this user's own; none is nil.
+// read reads a settings file that belongs to this user; nil if there is none.
 func read(path string) ([]byte, fs.FileInfo, error) {
 	for _, p := range []string{filepath.Dir(path), path} {
 		st, err := os.Lstat(p)
@@ -204,7 +204,7 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 	return data, st, err
 }
 
-// own refuses what is not a plain file or directory of this user's.
+// own refuses anything but a plain file or directory of this user.
 func own(path string, st fs.FileInfo, dir bool) error {
 	switch {
 	case st.Mode()&fs.ModeSymlink != 0:
@@ -217,8 +217,8 @@ func own(path string, st fs.FileInfo, dir bool) error {
 	return ownedByUs(path, st, dir)
 }
 
-// replace writes a file anew so that a reader sees the old or the new one whole,
-// unless it changed since it was read.
+// replace rewrites a file so that a reader sees either the whole old or the whole
+// new one, unless it changed since it was read.
 func replace(path string, content []byte, was fs.FileInfo) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -254,7 +254,7 @@ func replace(path string, content []byte, was fs.FileInfo) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// unchanged refuses to write over what somebody wrote meanwhile.
+// unchanged refuses to overwrite another program's changes.
 func unchanged(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	switch {

@@ -10,13 +10,13 @@ import (
 	"syscall"
 )
 
-// openPlain opens a file, and no link and no pipe in its place.
+// openPlain opens a file, but neither a link nor a pipe.
 func openPlain(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }
 
-// ownedByUs refuses files of other users, those that others may change, and
-// those with several names.
+// ownedByUs refuses files of other users, world-writable ones, and files with
+// several hard links.
 func ownedByUs(path string, st fs.FileInfo, dir bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -33,7 +33,7 @@ func ownedByUs(path string, st fs.FileInfo, dir bool) error {
 	return nil
 }
 
-// lock keeps two of us from editing at a time.
+// lock prevents concurrent edits.
 func (p Place) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(p.State, 0o700); err != nil {
 		return nil, fmt.Errorf("making the state directory: %w", err)

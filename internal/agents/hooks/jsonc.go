@@ -11,19 +11,19 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// What is edited at most: settings are written by people.
+// Limits for edited files: settings are written by people.
 const (
 	maxSettings = 4 << 20 // bytes
 	maxNested   = 10_000  // objects and lists: the parser recurses once for each level
 )
 
-// document is a file of settings: JSON with comments and trailing commas. What an
-// edit does not touch is written as it was read, byte for byte.
+// document is a settings file: JSON with comments and trailing commas. An edit
+// leaves everything else unchanged, byte for byte.
 type document struct {
 	root    hujson.Value
-	ownMark []byte // of byte order, before the text; nil for none
+	ownMark []byte // byte order mark before the text; nil for none
 	unit    string // of indentation
-	line    string // how lines end
+	line    string // line ending
 }
 
 func parseSettings(data []byte) (*document, error) {
@@ -36,7 +36,7 @@ func parseSettings(data []byte) (*document, error) {
 	text := bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	d := &document{ownMark: data[:len(data)-len(text)], unit: "  ", line: "\n"}
 	var err error
-	if d.root, err = hujson.Parse(append(bytes.Clone(text), '\n')); err != nil { // a comment in the last line needs its end
+	if d.root, err = hujson.Parse(append(bytes.Clone(text), '\n')); err != nil { // a comment on the last line needs an end
 		return nil, syntaxError(err)
 	}
 	if bytes.Contains(data, []byte("\r\n")) {
@@ -50,7 +50,7 @@ func parseSettings(data []byte) (*document, error) {
 	return d, nil
 }
 
-// syntaxError is an error of the parser without the text of a value: it may be secret.
+// syntaxError is a parser error without the text of a value, which may be secret.
 func syntaxError(err error) error {
 	place, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
 	why := errors.Unwrap(err).Error()
@@ -66,8 +66,8 @@ func (d *document) bytes() []byte {
 	return slices.Concat(d.ownMark, text[:len(text)-1])
 }
 
-// find returns the value of a key in an object, nil for none; an error if the key is
-// there twice, for readers do not agree on which of them counts.
+// find returns the value of a key in an object, nil for none. A duplicate key is
+// an error, because parsers disagree on which one counts.
 func find(v *hujson.Value, key string) (*hujson.Value, error) {
 	i, err := index(v, key)
 	if err != nil || i < 0 {
@@ -76,7 +76,7 @@ func find(v *hujson.Value, key string) (*hujson.Value, error) {
 	return member(v, i), nil
 }
 
-// index is find for the place of a key; -1 for none.
+// index is like find, but returns the index of the key; -1 for none.
 func index(v *hujson.Value, key string) (int, error) {
 	if v == nil {
 		return -1, nil
@@ -96,7 +96,7 @@ func index(v *hujson.Value, key string) (int, error) {
 	return i, nil
 }
 
-// word returns the text of a string at a key; "" for none.
+// word returns the string at a key; "" for none.
 func word(v *hujson.Value, key string) string {
 	found, err := find(v, key)
 	if err != nil || found == nil || found.Value.Kind() != '"' {
@@ -105,7 +105,8 @@ func word(v *hujson.Value, key string) string {
 	return found.Value.(hujson.Literal).String()
 }
 
-// size returns how many members an object or a list has; 0 for any other value.
+// size returns the number of members of an object or a list; 0 for any other
+// value.
 func size(v *hujson.Value) int {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -124,8 +125,8 @@ func member(v *hujson.Value, i int) *hujson.Value {
 	return &v.Value.(*hujson.Array).Elements[i]
 }
 
-// gap returns the white space and comments before the i-th member of an object or a
-// list, or before its end, after the comma.
+// gap returns the white space and comments before the i-th member of an object or
+// a list, or before its end, after the comma.
 func gap(v *hujson.Value, i int) *hujson.Extra {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -142,20 +143,21 @@ func gap(v *hujson.Value, i int) *hujson.Extra {
 	return new(hujson.Extra)
 }
 
-// ownLine returns the indentation of what follows a gap, and whether it begins a line.
+// ownLine returns the indentation after a gap, and whether what follows begins a
+// line.
 func ownLine(before hujson.Extra) (string, bool) {
 	i := bytes.LastIndexByte(before, '\n')
 	lead := string(before[i+1:])
 	return lead, i >= 0 && strings.Trim(lead, " \t") == ""
 }
 
-// commented reports whether there are comments in v beside its only member: people
-// keep hooks in them that they have switched off.
+// commented reports whether v has comments beside its only member: people comment
+// out hooks that way.
 func commented(v *hujson.Value) bool {
 	return bytes.ContainsRune(slices.Concat(*gap(v, 0), member(v, 0).AfterExtra, *gap(v, 1)), '/')
 }
 
-// add puts a value at the end of v, under a key where v is an object.
+// add appends a value to v, under a key if v is an object.
 func (d *document) add(v *hujson.Value, depth int, key string, content any) error {
 	n := size(v)
 	lead := strings.Repeat(d.unit, depth+1)
@@ -187,7 +189,7 @@ func (d *document) add(v *hujson.Value, depth int, key string, content any) erro
 	return nil
 }
 
-// render makes a value for a line that is indented by lead.
+// render makes a value for a line with the indentation lead.
 func (d *document) render(content any, lead string) (hujson.Value, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -204,14 +206,14 @@ func drop(v *hujson.Value, i int) {
 	before, after := *gap(v, i), gap(v, i+1)
 	if lead, alone := ownLine(before); alone {
 		rest := bytes.TrimSuffix(before[:len(before)-len(lead)-1], []byte("\r"))
-		// The end of a line may be that of a comment in it: it stays, unless another follows.
+		// The newline may end a comment: it is kept, unless another one follows.
 		if hujson.Extra(rest).IsValid() || bytes.HasPrefix(bytes.TrimLeft(*after, " \t\r"), []byte("\n")) {
 			before = rest
 		}
 	}
 	if last := i == size(v)-1; last && i > 0 {
 		previous := member(v, i-1)
-		if member(v, i).AfterExtra == nil { // no trailing comma: the one before goes, too
+		if member(v, i).AfterExtra == nil { // no trailing comma: remove the one before too
 			before, previous.AfterExtra = slices.Concat(previous.AfterExtra, before), nil
 		} else if previous.AfterExtra == nil {
 			previous.AfterExtra = hujson.Extra{}

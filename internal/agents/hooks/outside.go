@@ -14,22 +14,22 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// Outside is where reports of agents go that run outside of every boundary: a
-// record for each session of an agent, which one hook process after the other
-// goes on with.
+// Outside records the reports of agents that run outside every boundary: one
+// record for each session of an agent, continued by one hook process after
+// another.
 type Outside struct {
 	Log  string // directory of the records
 	Keys string // directory of the keys that sign them
 }
 
-// maxRecords is how many records of one session of an agent there are: it may be
-// taken up again after its end.
+// maxRecords is the maximum number of records of one agent session: a session may
+// be resumed after its end.
 const maxRecords = 64
 
-// errBusy says that no record could be opened.
+// errBusy means that no record could be opened.
 var errBusy = errors.New("other hooks kept the record busy")
 
-// Record writes down a report. An End ends the record.
+// Record writes a report. An End ends the record.
 func (o Outside) Record(r Report, a Answer) error {
 	l, last, begun, err := o.open(r)
 	if err != nil {
@@ -56,7 +56,7 @@ func (o Outside) Record(r Report, a Answer) error {
 	return errors.Join(err, l.Close())
 }
 
-// open goes on with the record of the agent's session, or begins one.
+// open continues the record of the agent's session, or begins one.
 func (o Outside) open(r Report) (l *audit.Log, last func(event.Sensor) uint64, begun bool, err error) {
 	id, n := r.session(), 1
 	for range maxRecords {
@@ -77,7 +77,7 @@ func (o Outside) open(r Report) (l *audit.Log, last func(event.Sensor) uint64, b
 			if !errors.Is(err, fs.ErrExist) {
 				return nil, nil, false, err
 			}
-			time.Sleep(5 * time.Millisecond) // another hook was faster: its record is the one
+			time.Sleep(5 * time.Millisecond) // another hook was faster: use its record
 		case errors.Is(err, audit.ErrEnded), errors.Is(err, audit.ErrBroken) && n < maxRecords/2:
 			n++
 		default:
@@ -87,7 +87,7 @@ func (o Outside) open(r Report) (l *audit.Log, last func(event.Sensor) uint64, b
 	return nil, nil, false, errBusy
 }
 
-// session is the id of the record of the agent's session.
+// session is the ID of the record of the agent's session.
 func (r Report) session() string {
 	id := r.Agent + "-" + r.Conversation
 	if r.Conversation != "" && len(id) <= 60 && audit.ValidSession(id) {

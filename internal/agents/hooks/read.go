@@ -13,16 +13,16 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// What a hook reads and passes on at most, in bytes.
+// Limits of what a hook reads and passes on, in bytes.
 const (
-	maxInput     = 16 << 20  // of what an agent says; a file that it writes stands in it
-	maxArguments = 512 << 10 // of the arguments; longer strings of them are cut
-	maxString    = 4 << 10   // of each, then
+	maxInput     = 16 << 20  // of the agent's input, including files that it writes
+	maxArguments = 512 << 10 // of the arguments; above it their long strings are cut
+	maxString    = 4 << 10   // of each string then
 	maxName      = 1 << 10   // of a name, a path, an id
 	maxResponse  = 4 << 10
 )
 
-// hookInput is what the agents say, in the names of all of them.
+// hookInput is the input from all agents, with the field names of each.
 type hookInput struct {
 	SessionID      string          `json:"session_id"`
 	SessionCamel   string          `json:"sessionId"`
@@ -44,7 +44,7 @@ type hookInput struct {
 	HookEventNamed string          `json:"hook_event_name"`
 }
 
-// named is an MCP server: an object with a name, or the name alone.
+// named is an MCP server: an object with a name, or just the name.
 type named string
 
 func (n *named) UnmarshalJSON(b []byte) error {
@@ -64,8 +64,8 @@ func (n *named) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Read reads what an agent says to its hook on the moment kind. What cannot be
-// read is a report too: its Bad says why.
+// Read reads an agent's input to its hook for an event of that kind. If it cannot
+// be read, the result is also a report: its Bad says why.
 func Read(agent string, kind Kind, from io.Reader) Report {
 	data, err := io.ReadAll(io.LimitReader(from, maxInput+1))
 	if err == nil && len(data) > maxInput {
@@ -82,7 +82,7 @@ func Read(agent string, kind Kind, from io.Reader) Report {
 	return r
 }
 
-// parse takes apart one JSON object; named says that it is about a tool.
+// parse parses one JSON object; named requires that it names a tool.
 func parse(data []byte, named bool) (Report, error) {
 	var s hookInput
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -117,7 +117,8 @@ func firstJSON(values ...json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// serverOf is the MCP server in the name of a tool, as most agents write it.
+// serverOf is the MCP server in the name of a tool, in the form that most agents
+// use.
 func serverOf(tool string) string {
 	rest, ok := strings.CutPrefix(tool, "mcp__")
 	if !ok {
@@ -130,8 +131,9 @@ func serverOf(tool string) string {
 	return server
 }
 
-// arguments writes what a tool is given anew, in the form of package canonical, and
-// says whether it had to be cut. Some agents write it as a text that holds JSON.
+// arguments rewrites a tool's arguments in the form of package canonical, and
+// reports whether they had to be cut. Some agents write them as a string that
+// contains JSON.
 func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	if raw == nil {
 		return nil, false, nil
@@ -149,7 +151,7 @@ func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	}
 	less, err := canonical.Marshal(shorten(v))
 	if err != nil || len(less) > maxArguments {
-		less, _ = canonical.Marshal(text.Cut(string(raw), maxString)) // a string of valid UTF-8 is always JSON
+		less, _ = canonical.Marshal(text.Cut(string(raw), maxString)) // a valid UTF-8 string is always JSON
 	}
 	less, err = canonical.JSON(less)
 	return less, true, err
@@ -172,8 +174,9 @@ func shorten(v any) any {
 	return v
 }
 
-// compact writes an answer in the form of package canonical, or at least without spaces
-// where it has none, such as one in which a name stands twice.
+// compact rewrites an answer in the form of package canonical, or only without
+// white space if it has no canonical form, for example because of a duplicate
+// name.
 func compact(raw json.RawMessage) json.RawMessage {
 	if plain, err := canonical.JSON(raw); err == nil {
 		return plain
@@ -185,7 +188,7 @@ func compact(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// outcome is whether a tool says that it failed, where it does.
+// outcome returns whether a tool reports success or failure, if it does.
 func outcome(raw json.RawMessage) string {
 	var o struct {
 		IsError    *bool  `json:"is_error"`

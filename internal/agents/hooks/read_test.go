@@ -36,8 +36,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadSigns: an agent may write & and others as escapes; they are kept as they are,
-// in arguments and answers.
+// TestReadSigns: an agent may escape & and other characters; they are kept
+// unescaped in arguments and answers.
 func TestReadSigns(t *testing.T) {
 	got := Read("claude", Result, strings.NewReader(`{"tool_name":"x","tool_input":{"command":"a \u0026\u0026 b"},"tool_response":{"stdout":"\u003ca\u003e \u0026"}}`))
 	if string(got.Arguments) != `{"command":"a && b"}` || got.Response != `{"stdout":"<a> &"}` {
@@ -60,7 +60,7 @@ func TestReadOutcomes(t *testing.T) {
 	}
 }
 
-// endless never ends: a hook must not read for ever.
+// endless never ends: a hook must not read forever.
 type endless struct{}
 
 func (endless) Read(b []byte) (int, error) {

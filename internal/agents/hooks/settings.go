@@ -11,29 +11,29 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// State is what was found about the hooks of one agent.
+// State is the state of one agent's hooks.
 type State string
 
 // The states.
 const (
 	Absent    State = "not installed"
 	Installed State = "installed"
-	Changed   State = "changed"   // by somebody: some of it is missing or differs
+	Changed   State = "changed"   // part of it is missing or differs
 	Outdated  State = "outdated"  // it executes another program than this one
-	Untrusted State = "untrusted" // the agent does not execute it until its user has looked at it
+	Untrusted State = "untrusted" // the agent does not execute it until its user has reviewed it
 )
 
-// entry is a hook of ours that was found.
+// entry is a hook of ours in the settings.
 type entry struct {
 	hookEvent string
 	kind      Kind
 	program   string
-	group     int  // in the list of its moment
-	alone     bool // nothing else is in its group
-	same      bool // it is as we would write it for that program
+	group     int  // index in the list of its event
+	alone     bool // its group contains nothing else
+	same      bool // it equals what we would write for that program
 }
 
-// entries finds ours in the settings of a.
+// entries finds our hooks in the settings of a.
 func (a agent) entries(d *document) ([]entry, error) {
 	hooks, err := find(&d.root, "hooks")
 	if err != nil {
@@ -64,7 +64,7 @@ func (a agent) entries(d *document) ([]entry, error) {
 	return out, nil
 }
 
-// elements are those of a list; nil for any other value.
+// elements are the elements of a list; nil for any other value.
 func elements(v *hujson.Value) []hujson.Value {
 	if v == nil {
 		return nil
@@ -76,7 +76,7 @@ func elements(v *hujson.Value) []hujson.Value {
 	return list.Elements
 }
 
-// equal says whether a text is the JSON of v, whatever its form.
+// equal reports whether a text is JSON equal to v, whatever its formatting.
 func equal(text []byte, v any) bool {
 	want, err := json.Marshal(v)
 	if err != nil {
@@ -86,11 +86,11 @@ func equal(text []byte, v any) bool {
 	return json.Unmarshal(text, &x) == nil && json.Unmarshal(want, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// errShape says that settings are not what the agent would read.
+// errShape means that the agent would not understand the settings.
 var errShape = errors.New("the key hooks is not what the agent reads: mend it first")
 
-// edited is settings with our hooks in them, or without them; what else stands
-// there stays as it is, byte for byte.
+// edited returns settings with our hooks added or removed; everything else is
+// unchanged, byte for byte.
 func (a agent) edited(data []byte, hook string, install bool) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		if !install {
@@ -121,7 +121,7 @@ func (a agent) edited(data []byte, hook string, install bool) ([]byte, error) {
 	return d.bytes(), nil
 }
 
-// removeEntries removes our entries, and the groups and lists that are empty then.
+// removeEntries removes our entries, and groups and lists that become empty.
 func (a agent) removeEntries(d *document) error {
 	for {
 		found, err := a.entries(d)
@@ -207,7 +207,8 @@ func (a agent) addEntries(d *document, hook string) error {
 	return nil
 }
 
-// inspect says what of ours is in settings, and which program it executes.
+// inspect returns the state of our hooks in settings, and the program that they
+// execute.
 func (a agent) inspect(data []byte, hook string) (State, string, error) {
 	if a.ownFile != nil {
 		return a.inspectOwnFile(data, hook)
@@ -242,7 +243,7 @@ func (a agent) inspect(data []byte, hook string) (State, string, error) {
 	return Installed, hook, nil
 }
 
-// inspectOwnFile is inspect for a file that is ours alone.
+// inspectOwnFile is inspect for a file that contains only our hooks.
 func (a agent) inspectOwnFile(data []byte, hook string) (State, string, error) {
 	switch {
 	case len(data) == 0:
@@ -283,5 +284,5 @@ func quotedIn(line string) []string {
 	}
 }
 
-// describe puts the name of a file before what is wrong with it.
+// describe adds the name of a file to an error.
 func describe(path string, err error) error { return fmt.Errorf("reading %s: %w", path, err) }

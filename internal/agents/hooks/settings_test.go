@@ -12,8 +12,8 @@ import (
 
 const hook = "/opt/bin/holdfast"
 
-// A text that people and programs write, and what must be there after our hooks
-// were put in and taken out again: the same bytes.
+// Texts as people and programs write them. Installing and removing our hooks must
+// restore them byte for byte.
 var texts = []struct{ name, text string }{
 	{"nothing but braces", "{}\n"},
 	{"spaces in braces", "{ \n}\n"},
@@ -66,7 +66,7 @@ func TestInstallAndRemoveLeaveTheRest(t *testing.T) {
 	}
 }
 
-// squeeze takes out white space and commas at ends, which an edit may move.
+// squeeze removes white space and trailing commas, which an edit may move.
 func squeeze(b []byte) []byte {
 	for _, s := range []string{" ", "\t", "\r", "\n"} {
 		b = bytes.ReplaceAll(b, []byte(s), nil)
@@ -80,7 +80,7 @@ func TestInstallAndRemoveRestoreEveryByte(t *testing.T) {
 	for _, tt := range texts {
 		text := tt.text
 		if tt.name == "spaces in braces" {
-			continue // they are gone
+			continue // removed
 		}
 		in, err := a.edited([]byte(text), hook, true)
 		if err != nil {
@@ -128,7 +128,7 @@ func TestEditedRefuses(t *testing.T) {
 	}
 }
 
-// What somebody moved our hooks to, and wrote around them, stays when they go.
+// After our hooks are removed, everything that people wrote around them is kept.
 func TestRemoveKeepsWhatStandsAroundThem(t *testing.T) {
 	a := agents()["claude"]
 	group := `{"hooks": [{"type": "command", "command": "` + hook + ` hook claude call"}]}`
@@ -209,7 +209,8 @@ func TestOursIsExact(t *testing.T) {
 	}
 }
 
-// standard is a text without comments and trailing commas; an empty one is {}.
+// standard is a text without comments and trailing commas; an empty one becomes
+// {}.
 func standard(text string) []byte {
 	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
 	if strings.TrimSpace(text) == "" {

@@ -22,8 +22,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestEveryInstalledHookSaysHowLongItsAgentWaits compares the command with the limit
-// that stands beside it.
+// TestEveryInstalledHookSaysHowLongItsAgentWaits compares the command with the
+// timeout next to it.
 func TestEveryInstalledHookSaysHowLongItsAgentWaits(t *testing.T) {
 	for name, a := range agents() {
 		var text string
@@ -57,8 +57,8 @@ func TestEveryInstalledHookSaysHowLongItsAgentWaits(t *testing.T) {
 	}
 }
 
-// TestAWaitThatComesToNothingDenies has the other end say that a human is asked, and
-// then go, hang, or say what is no answer.
+// TestAWaitThatComesToNothingDenies: the peer says that a human is asked, and
+// then disconnects, hangs, or sends an invalid answer.
 func TestAWaitThatComesToNothingDenies(t *testing.T) {
 	for name, then := range map[string]func(net.Conn){
 		"it goes":        func(net.Conn) {},

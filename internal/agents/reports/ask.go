@@ -23,9 +23,9 @@ var (
 	errRunEnds  = errors.New("the run has ended")
 )
 
-// judge is what is answered to a call: what the policy says of its names, and then
-// what the rules of consent say. Where a human has to, the hook is told to wait,
-// and holding is called before that.
+// judge decides the answer to a call: first by the policy's rules about names,
+// then by the rules of consent. If a human must be asked, it calls holding and
+// then tells the hook to wait.
 func (t *Server) judge(c *net.UnixConn, r hooks.Report, by event.Process, holding func()) hooks.Answer {
 	if r.Bad != "" {
 		return r.Unreadable(len(t.plan.Tools) > 0 || t.rules.Concern(event.KindTool))
@@ -48,8 +48,8 @@ func (t *Server) judge(c *net.UnixConn, r hooks.Report, by event.Process, holdin
 	return hooks.Answer{Deny: cmp.Or(ruling.Reason, "a rule of consent denies it"), Rule: cmp.Or(ruling.Rule, rule), Consent: true}
 }
 
-// hold waits for a human, for as long as the agent waits for its hook and the hook
-// is there: an agent whose hook is too slow goes on as if there were none.
+// hold waits for a human, as long as the agent waits for its hook and the hook is
+// connected: an agent whose hook is too slow goes on as if there were none.
 func (t *Server) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) event.Ruling {
 	no := func(reason string) event.Ruling {
 		return event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: reason}
@@ -63,7 +63,7 @@ func (t *Server) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) even
 	case t.held <- struct{}{}:
 		defer func() { <-t.held }()
 	default:
-		end(errors.New("too much waits for an answer already")) // Wait must be called also then: it takes the question back
+		end(errors.New("too much waits for an answer already")) // Wait must still be called: it withdraws the question
 	}
 	wait := r.AnswerTime()
 	ctx, stop := context.WithTimeoutCause(ctx, wait, fmt.Errorf("nobody answered within the %v that %s waits for its hook", wait.Round(time.Second), cmp.Or(r.Agent, "the agent")))
@@ -75,7 +75,7 @@ func (t *Server) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) even
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		io.Copy(io.Discard, c) // a hook says nothing more
+		io.Copy(io.Discard, c) // a hook sends nothing more
 		end(errHookGone)
 	}()
 	answer := ruling.Wait(ctx)

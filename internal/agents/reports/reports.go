@@ -21,48 +21,48 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Tools says how agents inside report their tool calls. The zero value asks for
-// no reports.
+// Tools says how agents inside report their tool calls. The zero value means no
+// reports.
 type Tools struct {
-	// Program is the hook program, absolute and without links. It is in view
+	// Program is the hook program, absolute and without links. It is visible
 	// read-only, and each execution of it as a hook is expected to report. "" for
 	// no reports.
 	Program string
 
-	Files []boundary.File // settings that make agents execute it, in view
+	Files []boundary.File // settings that make agents execute it, added to the view
 }
 
-// What reports may take. The inside decides how many there are.
+// Limits of reports. The inside decides how many it sends.
 const (
 	toolBurst      = 400 // reports at once
-	toolRefill     = 40  // a second, after that
-	maxConnections = 8   // that are listened to at a time
+	toolRefill     = 40  // a second, after the burst
+	maxConnections = 8   // served at a time
 	toolTime       = 2 * time.Second
 )
 
-// Server takes the reports of one launch.
+// Server accepts the reports of one launch.
 type Server struct {
 	config      Tools
 	sink        Sink
 	process     func(pid int) event.Process
 	listen      *net.UnixListener
-	connections chan struct{} // one each that is listened to
+	connections chan struct{} // one element for each served connection
 	serving     sync.WaitGroup
 
-	plan  policy.Plan // that the run was begun with
+	plan  policy.Plan // at the start of the run
 	rules gate.Rules
-	held  chan struct{}   // as many as may wait for a human
-	life  context.Context // ends with close
+	held  chan struct{}   // its capacity limits the waits for a human
+	life  context.Context // ends with Close
 	end   context.CancelCauseFunc
 
 	mu      sync.Mutex     // guards what follows
-	waiting map[int]string // hooks that were executed and have not reported: agent, by pid
-	left    float64        // reports that may come
+	waiting map[int]string // executed hooks that have not reported: agent, by pid
+	left    float64        // reports that may still come
 	filled  time.Time
-	refused uint64 // reports since the last event that says so
+	refused uint64 // reports since the last event about refusals
 }
 
-// AddTo puts the hook program and the settings into view.
+// AddTo adds the hook program and the settings to the view.
 func (t Tools) AddTo(spec *boundary.Spec) (err error) {
 	if t.Program == "" {
 		return nil
@@ -76,9 +76,9 @@ func (t Tools) AddTo(spec *boundary.Spec) (err error) {
 	return err
 }
 
-// judge says what the policy says of a call. It looks at names alone: what a
-// report says must not make the supervisor look at a file of the host, nor tell
-// anything of it.
+// judge is the policy's decision about a call. It considers only names: a report
+// must neither make the supervisor open a file of the host nor reveal anything
+// about it.
 func judge(plan policy.Plan, r hooks.Report) hooks.Answer {
 	call := policy.ToolCall{Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cwd: r.Cwd, Subagent: r.Subagent, Cut: r.Cut}
 	reason, rule := plan.DenyTool(call)
@@ -100,8 +100,8 @@ type Config struct {
 	Process func(pid int) event.Process // what is known of a process
 }
 
-// Listen takes reports in the view that is being watched, which is complete; nil where
-// no reports are asked for.
+// Listen accepts reports in the watched view, which must be complete; nil if no
+// reports are wanted.
 func Listen(c Config, w boundary.Watch) (*Server, error) {
 	if c.Tools.Program == "" {
 		return nil, nil
@@ -127,7 +127,7 @@ func serve(c Config, l *net.UnixListener) *Server {
 	return t
 }
 
-// listenInside makes the socket in the private /run of the view.
+// listenInside makes the socket in the view's private /run.
 func listenInside(first int) (*net.UnixListener, error) {
 	dir := fmt.Sprintf("/proc/%d/root%s", first, filepath.Dir(hooks.Socket))
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -141,11 +141,11 @@ func listenInside(first int) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // its name was short for a moment only
+	l.SetUnlinkOnClose(false) // its short name existed only for a moment
 	return l, nil
 }
 
-// serve takes reports until the listener is closed.
+// serve accepts reports until the listener is closed.
 func (t *Server) serve() {
 	for {
 		c, err := t.listen.AcceptUnix()
@@ -158,7 +158,7 @@ func (t *Server) serve() {
 		}
 		select {
 		case t.connections <- struct{}{}:
-		default: // as many as may are being listened to: whoever keeps them busy has had its turn
+		default: // all connections are in use: those who keep them busy have had their turn
 			t.refuse()
 			c.Close()
 			continue
@@ -172,7 +172,7 @@ func (t *Server) serve() {
 	}
 }
 
-// admit says whether one more report may come now.
+// admit reports whether one more report may come now.
 func (t *Server) admit() bool {
 	t.mu.Lock()
 	now := time.Now()
@@ -188,7 +188,7 @@ func (t *Server) admit() bool {
 	return false
 }
 
-// refuse counts a report that is not listened to, and says so once for many.
+// refuse counts a report that is not accepted, and records one event for many.
 func (t *Server) refuse() {
 	t.mu.Lock()
 	t.refused++
@@ -212,8 +212,8 @@ func (t *Server) recordRefused() {
 	t.sink.Observe(e)
 }
 
-// handle takes one report, records it and answers. Holding is called when that may
-// take as long as a human does.
+// handle reads one report, records it and answers. holding is called when that
+// may take as long as a human does.
 func (t *Server) handle(c *net.UnixConn, holding func()) {
 	c.SetDeadline(time.Now().Add(toolTime))
 	from, err := sys.Peer(c)
@@ -236,15 +236,16 @@ func (t *Server) handle(c *net.UnixConn, holding func()) {
 	e := r.Event(a)
 	e.Process = by
 	if r.Kind == hooks.End && r.Bad == "" {
-		// The end of an agent's session is that of its process, which is seen.
+		// The end of an agent's session is the end of its process, which is
+		// recorded anyway.
 	} else if t.sink.Observe(e) != nil {
 		a = hooks.Answer{Deny: "the record of the run cannot be written"}
 	}
-	hooks.Reply(c, a) // whoever went away needs no answer
+	hooks.Reply(c, a) // a hook that has gone needs no answer
 }
 
-// Watch looks at the events of system calls for hooks that are executed, and
-// that end without having reported.
+// Watch looks in the events of system calls for hooks that are executed, and that
+// end without a report.
 func (t *Server) Watch(e event.Event) {
 	switch e.Action {
 	case event.ProcExec:
@@ -252,7 +253,7 @@ func (t *Server) Watch(e event.Event) {
 			return
 		}
 		t.mu.Lock()
-		if len(t.waiting) < 1024 { // more never run at a time
+		if len(t.waiting) < 1024 { // more never run at the same time
 			t.waiting[e.Process.PID] = e.Process.Argv[2]
 		}
 		t.mu.Unlock()
@@ -269,7 +270,7 @@ func (t *Server) Watch(e event.Event) {
 	}
 }
 
-// Close waits for reports that are under way.
+// Close waits for reports in progress.
 func (t *Server) Close() {
 	t.listen.Close()
 	t.end(errRunEnds)

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// human is a Gate that a test answers for, as slowly as it likes.
+// human is a Gate whose answers, and their delay, the test controls.
 type human struct {
 	mu     sync.Mutex
 	asked  []event.Attempt
@@ -48,12 +48,12 @@ var (
 	refused = event.Ruling{Verdict: event.Denied, Reason: "not today"}
 )
 
-// nowhere is a record that keeps nothing.
+// nowhere is a record that discards everything.
 type nowhere struct{}
 
 func (nowhere) Observe(event.Event) error { return nil }
 
-// channel is that of hooks, without a run around it.
+// channel serves a hook channel without a run around it.
 func channel(t *testing.T, h *human) (socket string, r *Server) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "tools")
@@ -110,10 +110,11 @@ func TestACallOfAToolWaits(t *testing.T) {
 	r.Close()
 }
 
-// TestAnAgentThatDoesNotWaitIsToldNoBefore: it would go on without its hook.
+// TestAnAgentThatDoesNotWaitIsToldNoBefore: the denial must come before the agent
+// goes on without its hook.
 func TestAnAgentThatDoesNotWaitIsToldNoBefore(t *testing.T) {
 	socket, _ := channel(t, &human{about: aTool, answer: never})
-	const waits = 8 // a quarter of it is what a slow answer has left
+	const waits = 8 // AnswerTime leaves a quarter of it
 	begun := time.Now()
 	a, err := hooks.Send(socket, call("Bash", waits), func(time.Duration) {})
 	if d := time.Since(begun); err != nil || !strings.Contains(a.Deny, "that claude waits for its hook") || d >= waits*time.Second {

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// Pending lists the changes of an agent that wait, the newest first; of all
-// agents for the name "".
+// Pending lists the pending changes of an agent, the newest first; the name ""
+// means all agents.
 func Pending(state, preset string) ([]*Changes, error) {
 	if preset != "" {
 		return pendingIn(filepath.Join(state, "changes", preset)), nil
@@ -33,12 +33,12 @@ func Pending(state, preset string) ([]*Changes, error) {
 	return all, nil
 }
 
-// pendingIn reads the directories of changes below dir. One that is not whole
-// belongs to a run that died while it wrote, and says nothing.
+// pendingIn reads the directories of changes below dir. An incomplete one belongs
+// to a run that died while writing it, and is skipped.
 func pendingIn(dir string) (all []*Changes) {
 	files, err := filepath.Glob(filepath.Join(dir, "*", changesFile))
 	if err != nil {
-		return nil // the directory is ours, and has no pattern in its name but by the user's own choice
+		return nil // only a pattern that the user put in the directory's name can cause this
 	}
 	slices.Sort(files)
 	for _, file := range slices.Backward(files) {
@@ -53,8 +53,8 @@ func pendingIn(dir string) (all []*Changes) {
 	return all
 }
 
-// Text returns a file of changes as it was handed in and as it was at the end;
-// nil where there was none.
+// Text returns the contents of a changed file at the start and at the end of the
+// run; nil if it did not exist.
 func (c *Changes) Text(f ChangedFile) (before, after []byte, err error) {
 	for _, one := range []struct {
 		name string
@@ -70,8 +70,8 @@ func (c *Changes) Text(f ChangedFile) (before, after []byte, err error) {
 	return before, after, nil
 }
 
-// Digest identifies all that changes would do when they are applied: their places
-// with the links that lead there now, values, texts and modes.
+// Digest identifies everything that applying the changes would do: their places
+// with links resolved as of now, values, texts and modes.
 func Digest(all []*Changes) (string, error) {
 	sum := sha256.New()
 	out := json.NewEncoder(sum)
@@ -94,7 +94,7 @@ func Digest(all []*Changes) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// Drop forgets the changes.
+// Drop removes the changes.
 func (c *Changes) Drop() error {
 	if err := os.RemoveAll(c.Dir); err != nil {
 		return fmt.Errorf("dropping what the agent changed: %w", err)
@@ -102,15 +102,15 @@ func (c *Changes) Drop() error {
 	return nil
 }
 
-// ApplyError says that a change does not fit the host's file.
+// ApplyError means that a change does not fit the host's file.
 type ApplyError struct {
 	Place, Why string
-	New        string // file with the agent's text; "" where the agent removed it
+	New        string // file with the agent's text; "" if the agent removed it
 }
 
 func (e *ApplyError) Error() string { return e.Place + " is left as it is: " + e.Why }
 
-// Hint is where the agent's text is.
+// Hint says where the agent's text is.
 func (e *ApplyError) Hint() string {
 	if e.New == "" {
 		return "the agent removed its copy; if you want it gone, remove it by hand"
@@ -118,9 +118,9 @@ func (e *ApplyError) Hint() string {
 	return "compare it with " + e.New + ", and change it by hand"
 }
 
-// Apply makes one change on the host. The file's other values stay: of JSON only
-// the values that the agent changed are put in, where they are what it was given;
-// any other file must be as it was when the agent got its copy.
+// Apply makes one change on the host. In JSON only the values that the agent
+// changed are replaced, if they are still what the agent was given; all others
+// are kept. Any other file must be unchanged since the agent got its copy.
 func (c *Changes) Apply(f ChangedFile) error {
 	_, text, err := c.Text(f)
 	if err != nil {
@@ -167,8 +167,8 @@ func (c *Changes) Apply(f ChangedFile) error {
 	return at.replace(host, text, f.Mode)
 }
 
-// withKeys puts values into the host's JSON. A value that is not what the agent was
-// given is left alone, and the file with it: there may be more in it.
+// withKeys replaces values in the host's JSON. If one of them is not what the
+// agent was given, the file is not changed: the value may contain more.
 func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 	object := map[string]any{}
 	if len(bytes.TrimSpace(host)) > 0 {
@@ -191,7 +191,7 @@ func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 	return writeJSON(object)
 }
 
-// apply puts one value into an object.
+// apply sets or removes one value in an object.
 func (k KeyChange) apply(object map[string]any) error {
 	if len(k.Key) == 0 {
 		return errors.New("a change has no key")
@@ -212,7 +212,7 @@ func (k KeyChange) apply(object map[string]any) error {
 		}
 		if !ok {
 			if k.Removed {
-				return nil // gone already
+				return nil // already removed
 			}
 			inner = map[string]any{}
 			object[part] = inner
@@ -222,7 +222,7 @@ func (k KeyChange) apply(object map[string]any) error {
 	now, is := object[last]
 	switch {
 	case k.Removed && !is, !k.Removed && is && reflect.DeepEqual(now, k.Value):
-		return nil // it is so already
+		return nil // already done
 	case is != k.Had || is && !reflect.DeepEqual(now, k.Was):
 		return fmt.Errorf("%s is not what the agent was given: it holds more here, or was changed since", name)
 	case k.Removed:

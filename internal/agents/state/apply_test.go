@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// What an agent makes of the part of a file that it was given never takes away what
-// it was not given.
+// An agent that was given a part of a file can never remove the rest.
 func TestApplyRemovesNothingUnseen(t *testing.T) {
 	const host = `{"hooks":{"Stop":"x"},"permissions":{"allow":["a"],"deny":["d"]},"projects":{"/other":{"n":1},"/own":{"n":1}},"theme":"dark"}`
 	for _, row := range []struct{ name, seen, left, want string }{
@@ -50,7 +49,7 @@ func TestApplyRemovesNothingUnseen(t *testing.T) {
 	}
 }
 
-// A link below what was copied is never followed; one that leads to it is shown.
+// A link below the copied path is never followed; one that leads to it is shown.
 func TestApplyGoesWhereItWasShown(t *testing.T) {
 	home, state := t.TempDir(), t.TempDir()
 	mkdirs(t, home, "dot/commands", "bin")
@@ -93,7 +92,7 @@ func TestApplyGoesWhereItWasShown(t *testing.T) {
 	}
 }
 
-// The digest is another one when anything that would be applied is.
+// The digest changes when anything that would be applied changes.
 func TestDigestOfWhatWaits(t *testing.T) {
 	home, state := t.TempDir(), t.TempDir()
 	write(t, state+"/new", "text\n")

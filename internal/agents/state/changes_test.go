@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What stands in a user's settings as a comment is gone when they are written
-// anew, so they are not.
+// Writing a user's settings again would lose their comments, so settings with
+// comments are not changed.
 func TestApplyLeavesSettingsWithComments(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// Changes are what one run of an agent changed in its copies. They wait in a
+// Changes are what one run of an agent changed in its copies. They are kept in a
 // directory outside every view until the user applies or drops them.
 type Changes struct {
 	Dir       string        `json:"-"`
@@ -30,29 +30,29 @@ type Changes struct {
 	Workspace string        `json:"workspace"`
 	At        time.Time     `json:"at"`
 	Files     []ChangedFile `json:"files"`
-	LeftOut   []string      `json:"left_out,omitempty"` // what was not taken out, and why
+	LeftOut   []string      `json:"left_out,omitempty"` // what was not collected, and why
 }
 
 // ChangedFile is one file that an agent changed, added or removed.
 type ChangedFile struct {
-	Place   string      `json:"place"`            // on the host, where the change would go
-	Rest    string      `json:"rest,omitempty"`   // the part of Place below the directory that was copied: no link there is followed
+	Place   string      `json:"place"`            // on the host, where the change would be applied
+	Rest    string      `json:"rest,omitempty"`   // the part of Place below the copied directory: no link there is followed
 	Change  string      `json:"change"`           // added, changed or removed
-	Sum     string      `json:"sum,omitempty"`    // SHA-256 of the host's file when it was copied, hex; "" where there was none
+	Sum     string      `json:"sum,omitempty"`    // SHA-256 of the host's file when it was copied, hex; "" if there was none
 	Mode    uint32      `json:"mode"`             // permission bits
 	Keys    []KeyChange `json:"keys,omitempty"`   // of JSON: the values that changed
-	Old     string      `json:"old,omitempty"`    // file in Dir: as it was handed in
-	New     string      `json:"new,omitempty"`    // file in Dir: as it was at the end
-	Masked  bool        `json:"masked,omitempty"` // handed in without its secrets, or in part: the whole of it cannot be put back
+	Old     string      `json:"old,omitempty"`    // file in Dir: as given to the agent
+	New     string      `json:"new,omitempty"`    // file in Dir: as at the end
+	Masked  bool        `json:"masked,omitempty"` // given without its secrets, or in part: it cannot be put back as a whole
 	content []byte
 	old     []byte
 }
 
-// changesFile is what describes one directory of changes.
+// changesFile is the file that describes one directory of changes.
 const changesFile = "changes.json"
 
-// Collect takes what the agent changed out of the private home, and keeps it below the
-// state directory; nil for nothing. Everything inside is dead.
+// Collect copies what the agent changed from the private home to the state
+// directory; nil for nothing. All processes inside have ended.
 func (a *Agent) Collect(state, session, workspace string) (*Changes, error) {
 	if a.inside == nil {
 		return nil, nil
@@ -80,7 +80,7 @@ func (a *Agent) Collect(state, session, workspace string) (*Changes, error) {
 	return c, nil
 }
 
-// changesOf compares one row with what stands inside now.
+// changesOf compares one row with its current state inside.
 func (a *Agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
 	rel, err := filepath.Rel(a.home, row.Path)
 	if err != nil {
@@ -110,13 +110,13 @@ func (a *Agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
 	return nil
 }
 
-// change is what became of one file; nil where nothing did.
+// change describes the change of one file; nil if there is none.
 func (c *copied) change(f copiedFile, data []byte, is bool, mode uint32) *ChangedFile {
 	one := &ChangedFile{Place: filepath.Join(c.Place, f.rest), Rest: f.rest, Change: "changed", Sum: f.sum, Mode: mode, Masked: f.masked, content: data, old: f.content}
 	switch {
 	case is && bytes.Equal(data, f.content) && f.content != nil:
 		return nil
-	case !is && f.sum == "": // ours, of which the host has none
+	case !is && f.sum == "": // added by us; the host has none
 		return nil
 	case !is:
 		one.Change = "removed"
@@ -133,7 +133,7 @@ func (c *copied) change(f copiedFile, data []byte, is bool, mode uint32) *Change
 	}
 	after, err := parseJSON(data)
 	if err != nil {
-		return one // no JSON any more: to be looked at as text
+		return one // no longer JSON: to be reviewed as text
 	}
 	if one.Keys = differences(before, after, c.Notable, c.Quiet); len(one.Keys) == 0 {
 		return nil
@@ -141,8 +141,8 @@ func (c *copied) change(f copiedFile, data []byte, is bool, mode uint32) *Change
 	return one
 }
 
-// walk reads a file, or all in a directory, of the private home. Nothing on the
-// way may be a link or another mount.
+// walk reads a file, or all files of a directory, in the private home. Its path
+// may contain neither links nor other mounts.
 func (a *Agent) walk(path, rest string, depth int, budget *copyBudget, found func(string, []byte, uint32), out *[]string) error {
 	fd, err := unix.Openat2(int(a.inside.Fd()), path, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC | unix.O_NOFOLLOW,
@@ -191,8 +191,8 @@ func (a *Agent) walk(path, rest string, depth int, budget *copyBudget, found fun
 	return nil
 }
 
-// save writes the changes into a directory of their own below dir, unless the
-// same wait already. Names of files come from inside: none of them is used.
+// save writes the changes into a new directory below dir, unless the same changes
+// are already pending. File names come from inside: none of them is used.
 func (c *Changes) save(dir string) error {
 	for _, old := range pendingIn(dir) {
 		if old.same(c) {
@@ -232,7 +232,8 @@ func (c *Changes) save(dir string) error {
 	return c.forget(dir)
 }
 
-// maxPending is how many runs of one agent may wait; of more the oldest go.
+// maxPending is the maximum number of pending runs of one agent; the oldest are
+// removed.
 const maxPending = 50
 
 func (c *Changes) forget(dir string) error {
@@ -245,7 +246,7 @@ func (c *Changes) forget(dir string) error {
 	return nil
 }
 
-// same says whether two runs left the same for the user to look at.
+// same reports whether two runs left the same changes to review.
 func (c *Changes) same(other *Changes) bool {
 	if len(c.Files) != len(other.Files) || !slices.Equal(c.LeftOut, other.LeftOut) {
 		return false

@@ -19,23 +19,23 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Agent is what is in the private home of an agent program when it starts, and what
-// it changed there when it has ended.
+// Agent is the content of an agent program's private home at its start, and the
+// agent's changes to it at its end.
 type Agent struct {
-	plan    *policy.Agent // nil where no preset applies
+	plan    *policy.Agent // nil if no preset applies
 	home    string
 	copies  []*copied
 	secrets *redact.Redactor
 
-	inside *os.File // the private home, from before the command began; nil before
-	uid    int      // of everything inside, as the host sees them
+	inside *os.File // the private home, opened before the command began; nil before that
+	uid    int      // of everything inside, as seen by the host
 	gid    int
 
 	warnings []string
 }
 
-// New makes the directories of the history and reads what is copied. plan is nil
-// where no preset applies: then there is nothing to copy.
+// New makes the directories of the history and reads the files to copy. plan is
+// nil if no preset applies: then there is nothing to copy.
 func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, error) {
 	a := &Agent{plan: plan, home: home, secrets: secrets}
 	if a.plan == nil {
@@ -57,8 +57,8 @@ func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, err
 	return a, nil
 }
 
-// makeDirs makes a directory and those above it that are missing. Nothing on the
-// way may be a link: the plan has resolved them all.
+// makeDirs makes a directory and its missing parents. Its path may contain no
+// links: the plan has resolved them.
 func makeDirs(dir string) error {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS}
 	at, err := unix.Openat2(unix.AT_FDCWD, "/", how)
@@ -80,7 +80,7 @@ func makeDirs(dir string) error {
 	return nil
 }
 
-// AddTo puts the copies and the files of the preset into the private home. The
+// AddTo adds the copies and the files of the preset to the private home. The
 // environment of spec is complete.
 func (a *Agent) AddTo(spec *boundary.Spec) error {
 	if a.plan == nil {
@@ -107,11 +107,11 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 		}
 		at := slices.IndexFunc(spec.Files, func(have boundary.File) bool { return have.Path == f.Path })
 		if at >= 0 && !f.Merge {
-			continue // of several for one path the first that is whole
+			continue // of several for one path, the first complete one counts
 		}
 		if f.Merge {
 			base := hostFile(f.Source)
-			if at >= 0 { // settings that make the agent report, which have the host's in them
+			if at >= 0 { // settings that make the agent report, which include the host's
 				base = func() ([]byte, error) { return spec.Files[at].Content, nil }
 			}
 			var err error
@@ -147,7 +147,7 @@ func hostFile(path string) func() ([]byte, error) {
 	}
 }
 
-// merged lays JSON over what the file of that path has.
+// merged lays JSON over the content of the file of that path.
 func merged(read func() ([]byte, error), path, content string) (string, error) {
 	host, err := read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -169,9 +169,9 @@ func merged(read func() ([]byte, error), path, content string) (string, error) {
 	return string(text), err
 }
 
-// OpenHome opens the private home before the command is executed: what is in it is
-// read through this when everything inside is dead, whatever was mounted or
-// linked there since.
+// OpenHome opens the private home before the command is executed. Its content is
+// read through this descriptor when all processes inside have ended, whatever was
+// mounted or linked there since.
 func (a *Agent) OpenHome(w boundary.Watch) error {
 	if a.plan == nil || len(a.copies) == 0 {
 		return nil
@@ -188,7 +188,7 @@ func (a *Agent) OpenHome(w boundary.Watch) error {
 	})
 }
 
-// Warnings are what could not be copied, and why.
+// Warnings say what could not be copied, and why.
 func (a *Agent) Warnings() []string { return a.warnings }
 
 func (a *Agent) release() {

@@ -12,14 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// parseJSON reads one object. Lines that are comments are passed over, as agents
-// do it with their own files.
+// parseJSON reads one object. Comment lines are ignored, as agents do in their
+// own files.
 func parseJSON(data []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(withoutComments(data)))
 	dec.UseNumber()
 	var object map[string]any
 	if err := dec.Decode(&object); err != nil {
-		return nil, errors.New("it is no JSON object") // the error could quote what is in it
+		return nil, errors.New("it is no JSON object") // its error could quote the content
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) || object == nil {
 		return nil, errors.New("it is not one JSON object")
@@ -42,8 +42,8 @@ func writeJSON(object map[string]any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// keepsText reports whether all text of a JSON file is what it was when its object is
-// written anew: the decoder takes U+FFFD for what is no Unicode.
+// keepsText reports whether writing the object of a JSON file again keeps all its
+// text: the decoder replaces invalid Unicode by U+FFFD.
 func keepsText(file []byte, object map[string]any) bool {
 	const replacement = "\ufffd"
 	again, err := writeJSON(object)
@@ -51,7 +51,7 @@ func keepsText(file []byte, object map[string]any) bool {
 	return err == nil && utf8.Valid(file) && bytes.Count(again, []byte(replacement)) <= was
 }
 
-// overlay puts the values of over into base, object by object.
+// overlay merges the values of over into base, object by object.
 func overlay(base, over map[string]any) {
 	for name, value := range over {
 		inner, ok := value.(map[string]any)
@@ -64,7 +64,7 @@ func overlay(base, over map[string]any) {
 	}
 }
 
-// descend returns the object at the end of a way; nil where there is none.
+// descend returns the object at the end of a path; nil if there is none.
 func descend(object map[string]any, way []string) map[string]any {
 	for _, part := range way {
 		object, _ = object[part].(map[string]any)
@@ -72,7 +72,7 @@ func descend(object map[string]any, way []string) map[string]any {
 	return object
 }
 
-// remove takes a value away; "*" is any key.
+// remove deletes a value; "*" matches any key.
 func remove(object map[string]any, way []string) {
 	if len(way) == 1 {
 		delete(object, way[0])
@@ -85,7 +85,7 @@ func remove(object map[string]any, way []string) {
 	}
 }
 
-// set puts a value where a way leads.
+// set sets the value at a path.
 func set(object map[string]any, way []string, value any) {
 	for _, part := range way[:len(way)-1] {
 		inner, ok := object[part].(map[string]any)
@@ -98,17 +98,18 @@ func set(object map[string]any, way []string, value any) {
 	object[way[len(way)-1]] = value
 }
 
-// KeyChange is one value of a JSON file that is another one now.
+// KeyChange is one changed value of a JSON file.
 type KeyChange struct {
 	Key     []string `json:"key"`
 	Value   any      `json:"value,omitempty"`
 	Removed bool     `json:"removed,omitempty"`
 	Had     bool     `json:"had,omitempty"` // the agent was given a value
-	Was     any      `json:"was,omitempty"` // that value; what the host has besides was not seen
+	Was     any      `json:"was,omitempty"` // that value; the host's may have more
 }
 
-// differences lists where now differs from before, each value by itself. With
-// notable, only what one of those ways leads to; never what one of quiet does.
+// differences lists the values in which now differs from before. If there are
+// notable paths, only values below or above those count; values below a quiet
+// path never do.
 func differences(before, now map[string]any, notable, quiet [][]string) []KeyChange {
 	var out []KeyChange
 	compare(before, now, nil, &out)
@@ -150,7 +151,7 @@ func compare(before, now map[string]any, above []string, out *[]KeyChange) {
 	}
 }
 
-// overlaps reports whether the key is below the way, or above it.
+// overlaps reports whether the key is below the path, or above it.
 func overlaps(way, key []string) bool {
 	for i, part := range way[:min(len(way), len(key))] {
 		if part != "*" && part != key[i] {

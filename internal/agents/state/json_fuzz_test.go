@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// What is spliced into the host's settings is what was shown and nothing else: each
-// value that a change names is the shown one, and all others are what they were.
+// The change to the host's settings is exactly what was shown: each value that a
+// change names is the shown one, and all others are unchanged.
 func FuzzSplice(f *testing.F) {
 	for _, s := range [][3]string{
 		{`{"a":1,"b":{"c":[1,2]}}`, `{"b":{"c":[1,2]}}`, `{"b":{"c":[1,3]},"d":{}}`},
@@ -51,7 +51,7 @@ func FuzzSplice(f *testing.F) {
 	})
 }
 
-// others compares all values that no change leads to.
+// others compares all values that no change concerns.
 func others(t *testing.T, old, now map[string]any, above []string, keys []KeyChange) {
 	t.Helper()
 	for name, value := range old {
@@ -76,7 +76,7 @@ func others(t *testing.T, old, now map[string]any, above []string, keys []KeyCha
 	}
 }
 
-// texts fails if text that the decoder cannot represent was written as another one.
+// texts fails if text that the decoder cannot represent was altered.
 func texts(t *testing.T, host, out []byte, keys []KeyChange) {
 	t.Helper()
 	shown, _ := json.Marshal(keys)

@@ -14,18 +14,17 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// Obeyed says of places in a home directory whether the host executes or obeys what
-// is there.
+// Obeyed tells whether the host executes or obeys files in a home directory.
 type Obeyed struct {
-	home  string // as the user has it
+	home  string // as the user writes it
 	real  string // without links
 	rules workspace.Rules
 	found *workspace.Obeyed
 }
 
-// ObeyedAmong looks, for the places that changes go to, at what the host executes or
-// obeys in a home directory, as it is and as it would be with all the changes: by the
-// list of names, and by what leads there.
+// ObeyedAmong determines, for the places of changes in a home directory, what the
+// host executes or obeys there, both now and with all the changes applied: by the
+// list of names, and by what refers to them.
 func ObeyedAmong(ctx context.Context, home string, all []*Changes) (o *Obeyed, err error) {
 	defer func() {
 		if err != nil {
@@ -62,8 +61,9 @@ func ObeyedAmong(ctx context.Context, home string, all []*Changes) (o *Obeyed, e
 	return o, err
 }
 
-// stage puts the agent's text of a file to where it is looked at. Of runs that wait
-// the newest comes first, and stays; what cannot be there together with it, is not.
+// stage writes the agent's text of a file to the directory that is examined. Of
+// several pending runs the newest comes first and wins; a file that conflicts
+// with it is skipped.
 func (c *Changes) stage(f ChangedFile, at string) error {
 	_, text, err := c.Text(f)
 	if err != nil || f.New == "" {
@@ -83,16 +83,16 @@ func (c *Changes) stage(f ChangedFile, at string) error {
 	return errors.Join(err, file.Close())
 }
 
-// in returns where a change really goes, relative to the home directory.
+// in returns the resolved place of a change, relative to the home directory.
 func (o *Obeyed) in(f ChangedFile) (rel string, inside bool) {
 	real, err := f.Real()
 	if err != nil {
-		return "", false // it cannot be applied, and says so
+		return "", false // it cannot be applied, and Apply reports why
 	}
 	return strings.CutPrefix(real, o.real+"/")
 }
 
-// Rule returns why the host executes or obeys the place of a change; nil where it
+// Rule returns why the host executes or obeys the place of a change; nil if it
 // does not.
 func (o *Obeyed) Rule(f ChangedFile) *workspace.Rule {
 	if r := o.rules.Find(strings.TrimPrefix(f.Place, o.home+"/")); r != nil {

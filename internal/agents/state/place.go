@@ -16,9 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Real is where a change would go: its place with the links that lead to what was
-// copied, for users keep their settings elsewhere. A link below that is an error:
-// the agent did not see it as one, and chose what lies behind it.
+// Real is where a change would be applied: its place, with the links to the
+// copied path resolved, because users keep their settings elsewhere. A link below
+// that is an error: the agent did not see a link there, and would choose its
+// target.
 func (f ChangedFile) Real() (string, error) {
 	top := f.Place
 	if f.Rest != "" {
@@ -48,15 +49,15 @@ func (f ChangedFile) Real() (string, error) {
 	return at, nil
 }
 
-// hostPlace is a name in a directory of the host that is held open.
+// hostPlace is a name in an open directory of the host.
 type hostPlace struct {
 	path string
-	dir  int // -1 where the directory is not there
+	dir  int // -1 if the directory does not exist
 	name string
 }
 
-// openPlace opens the directory of a path through no link, and makes it if that is
-// wanted.
+// openPlace opens the directory of a path without following links, and creates it
+// if wanted.
 func openPlace(path string, wanted bool) (*hostPlace, error) {
 	p := &hostPlace{path: path, dir: -1, name: filepath.Base(path)}
 	if wanted {
@@ -119,8 +120,8 @@ func (p *hostPlace) remove() error {
 	return nil
 }
 
-// mode returns the permission bits that a file gets: those that it has, or of a new
-// one the owner's, with the bit to execute it where the agent's has that.
+// mode returns the permission bits of a file: those that it has, or for a new one
+// only the owner's, executable if the agent's file is.
 func (p *hostPlace) mode(mode uint32) fs.FileMode {
 	if f, err := p.open(); err == nil {
 		defer f.Close()
@@ -131,9 +132,9 @@ func (p *hostPlace) mode(mode uint32) fs.FileMode {
 	return fs.FileMode(mode&0o100) | 0o600
 }
 
-// replace writes a file as a whole, unless it is not what it was any more: a session
-// of the user's may write it at the same time. Nobody but the user may execute, read
-// or write it who could not before.
+// replace rewrites a whole file, unless it has changed meanwhile: a session of
+// the user may write it at the same time. No other user gains permission to
+// execute, read or write it.
 func (p *hostPlace) replace(was, data []byte, mode uint32) error {
 	perm := p.mode(mode)
 	temp := ".holdfast-" + rand.Text()

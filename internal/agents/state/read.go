@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Bounds of what is copied into a private home, and of what is taken out of it.
+// Limits of what is copied into a private home, and collected from it.
 const (
 	maxCopyFile  = 8 << 20  // bytes of one file: ~/.claude.json grows
 	maxCopyBytes = 16 << 20 // of all
@@ -43,25 +43,25 @@ type copied struct {
 	policy.AgentCopy
 	files      []copiedFile
 	dir        bool // Source is a directory
-	unreadable bool // it could not be read: what appears there inside is no change of it
+	unreadable bool // it could not be read: new files there inside are no changes
 }
 
-// copiedFile is one file as the host has it and as it was handed in.
+// copiedFile is one file, as the host has it and as given to the agent.
 type copiedFile struct {
 	path    string // inside
 	rest    string // below the row's Path; "" for the row itself
 	sum     string // SHA-256 of the host's bytes, hex
-	content []byte // handed in, once render was called
+	content []byte // as given to the agent, once render was called
 	mode    uint32
-	masked  bool           // it is not all that the host has: secrets were masked, or keys left out
-	json    map[string]any // for rows that look into JSON; content is made of it
+	masked  bool           // it is not complete: secrets were masked, or keys left out
+	json    map[string]any // for rows that filter JSON; content is made from it
 }
 
-// filtered says whether the row looks into JSON.
+// filtered reports whether the row filters JSON.
 func (c *copied) filtered() bool { return len(c.Drop)+len(c.Only)+len(c.Set) > 0 }
 
-// read takes what the host has. What is a link or no regular file in a directory
-// is left out: a link there may lead where the agent of an earlier run wanted it.
+// read reads the host's files. Links and special files in a directory are
+// skipped: an agent of an earlier run may have chosen where a link leads.
 func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) {
 	c := &copied{AgentCopy: row}
 	if row.Source == "" {
@@ -74,8 +74,8 @@ func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) 
 	return c, err
 }
 
-// openResolved opens a path that a plan resolved: nothing on the way may have
-// become a link.
+// openResolved opens a path that a plan resolved: no part of it may have become a
+// link.
 func openResolved(path string) (*os.File, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC,
@@ -131,7 +131,7 @@ func (c *copied) open(path, rest string, depth int, budget *copyBudget, mask fun
 	return c.add(rest, data, st.Mode(), mask)
 }
 
-// add takes one file, without its secrets.
+// add adds one file, without its secrets.
 func (c *copied) add(rest string, data []byte, mode fs.FileMode, mask func(string) string) error {
 	sum := sha256.Sum256(data)
 	file := copiedFile{path: filepath.Join(c.Path, rest), rest: rest, sum: hex.EncodeToString(sum[:]), mode: uint32(mode.Perm())}
@@ -157,7 +157,7 @@ func (c *copied) add(rest string, data []byte, mode fs.FileMode, mask func(strin
 	return nil
 }
 
-// filter takes out of a JSON file what the agent of this run is not to see.
+// filter removes from a JSON file what the agent of this run must not see.
 func (c *copied) filter(object map[string]any) {
 	for _, way := range c.Drop {
 		remove(object, way)
@@ -180,7 +180,7 @@ func (c *copied) filter(object map[string]any) {
 	}
 }
 
-// render makes the files that are handed in.
+// render makes the files for the agent.
 func (c *copied) render(variables map[string]string) ([]copiedFile, error) {
 	if len(c.files) == 0 && len(c.Set) > 0 && !c.unreadable && c.Source == "" {
 		c.files = []copiedFile{{path: c.Path, json: map[string]any{}}}
@@ -203,7 +203,7 @@ func (c *copied) render(variables map[string]string) ([]copiedFile, error) {
 	return c.files, nil
 }
 
-// fill puts variables into a text; all is false where one is not set.
+// fill replaces variables in a text; all is false if one is not set.
 func fill(text string, variables map[string]string) (_ string, all bool) {
 	var b strings.Builder
 	for {
@@ -230,7 +230,7 @@ func fill(text string, variables map[string]string) (_ string, all bool) {
 	}
 }
 
-// fillValue is fill for a value of JSON.
+// fillValue is fill for a JSON value.
 func fillValue(value any, variables map[string]string) (any, bool) {
 	switch v := value.(type) {
 	case string:

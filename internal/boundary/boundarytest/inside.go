@@ -58,7 +58,7 @@ type console struct {
 	out io.Writer
 }
 
-// say prints a line that tells the outside that something has happened.
+// say prints a line that reports an event to the outside.
 func (c *console) say(line string) { fmt.Fprintln(c.out, line) }
 
 // word is the name of an errno where there is one.
@@ -201,7 +201,7 @@ func echo(c *console, _ []string) (string, error) {
 	return "", err
 }
 
-// pause says that it is there and waits to be ended.
+// pause reports that it is there and waits to be ended.
 func pause(c *console, _ []string) (string, error) {
 	c.say("paused")
 	time.Sleep(time.Hour)
@@ -236,7 +236,7 @@ func serve(c *console, a []string) (string, error) {
 	return "", err
 }
 
-// threads starts threads, says so when all are there, and waits.
+// threads starts threads, reports when all are running, and waits.
 func threads(c *console, a []string) (string, error) {
 	n, err := strconv.Atoi(a[0])
 	if err != nil {

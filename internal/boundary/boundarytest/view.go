@@ -29,8 +29,8 @@ var (
 	works  = []string{"ok"}
 )
 
-// try runs the attempts in one command each, for a change of one must not be
-// what another one meets.
+// try runs the attempts in one command each, so that a change made by one does not
+// affect another.
 func (r *room) try(attempts []attempt) {
 	r.Helper()
 	lines := make([]string, len(attempts))
@@ -219,7 +219,7 @@ func (r *room) attacks(hook, config, alone string) []attempt {
 			attempt{"nor gets it another name", []string{"link", file, r.work + "/another"}, append([]string{"EXDEV"}, denied...)})
 	}
 	for _, path := range []string{config, alone, hooks, git, r.work + "/a"} {
-		// In the same directory, for the kernel looks at mounts (EXDEV) first.
+		// In the same directory, because the kernel checks mounts (EXDEV) first.
 		decoy := r.file(strings.TrimPrefix(path, r.dir+"/")+".decoy", "decoy\n")
 		all = append(all, attempt{"a protected path and its ancestors do not move", []string{"rename", path, path + ".moved"}, pinned},
 			attempt{"nor change places", []string{"exchange", path, decoy}, pinned},

@@ -160,7 +160,7 @@ func (l *launch) prepareWalls() error {
 	return err
 }
 
-// hasIPv6 says whether a new network namespace has IPv6 (ip-sysctl.rst,
+// hasIPv6 reports whether a new network namespace has IPv6 (ip-sysctl.rst,
 // disable_ipv6).
 func hasIPv6() bool {
 	off, err := os.ReadFile("/proc/sys/net/ipv6/conf/default/disable_ipv6")
@@ -179,9 +179,9 @@ func orphanEnv() []string {
 	return env
 }
 
-// procMasks lists what of /proc is masked on this kernel, each because it tells
-// about the machine or changes it (proc(5)). Most answer only to root; the
-// masks hold when root's ids are inside too.
+// procMasks lists what of /proc is masked on this kernel, each because it reveals facts
+// about the machine or changes it (proc(5)). Most answer only to root; the masks hold
+// when root's ids are inside too.
 func procMasks() []mask {
 	var out []mask
 	for _, m := range []mask{

@@ -51,7 +51,7 @@ func scene(dir string) (boundary.Spec, error) {
 	}, nil
 }
 
-// program returns the launch program of spec on this machine.
+// programOf returns the launch program of spec on this machine.
 func programOf(t *testing.T, spec boundary.Spec) *program {
 	t.Helper()
 	l := &launch{backend: &Backend{}, spec: spec, omit: map[string]bool{}}
@@ -87,16 +87,16 @@ func stepIndex(t *testing.T, p *program, name string) int {
 	return i
 }
 
-// unfailing are steps whose calls have no way to fail, and without which nothing
-// goes on.
+// unfailing are steps whose calls cannot fail, and without which nothing continues.
 var unfailing = map[string]string{
-	"report first process": "a write to a socket of ours: it fails when the supervisor is dead, and then nobody waits",
-	"kill inside":          "SIGKILL from the parent, who has the same or higher rights (kill(2))",
-	"wait for inside":      "waits for the janitor's only child (wait4(2))",
-	"wait":                 "waits for children, and ends when there are none (wait4(2))",
-	"report status":        "as the first report",
-	"report ready":         "as the first report",
-	"exit":                 "exit_group(2) does not return",
+	"report first process":       "a write to a socket of ours: it fails when the supervisor is dead, and then nobody waits",
+	"kill inside":                "SIGKILL from the parent, who has the same or higher rights (kill(2))",
+	"wait for inside":            "waits for the janitor's only child (wait4(2))",
+	"wait":                       "waits for children, and ends when there are none (wait4(2))",
+	"report status":              "as the first report",
+	"ask for the control groups": "as the first report",
+	"report ready":               "as the first report",
+	"exit":                       "exit_group(2) does not return",
 }
 
 // TestEveryStepThatFails breaks one step of the launch after the other. A step
@@ -123,8 +123,8 @@ func TestEveryStepThatFails(t *testing.T) {
 			continue
 		}
 		must := o.judge != ignore && o.judge != fails && o.judge != jumpOn
-		// What fails before the supervisor was told that the command is
-		// complete has to come back as the error of Start.
+		// A failure before the supervisor knows that the command is complete must be
+		// returned as the error of Start.
 		before := n < supervise && (n < word || n >= enter) || n >= command && n < ready
 		err, mayRun := broken(t, spec, n)
 		if must && before && (err == nil || !strings.Contains(err.Error(), strings.TrimRight(o.name, "0123456789")) || !strings.Contains(err.Error(), "bad file descriptor")) {

@@ -16,7 +16,7 @@ import (
 type facts struct {
 	uid, gid   int    // ids of everything inside, the same numbers inside and outside
 	mapped     bool   // the supervisor writes the id maps and the task takes the ids itself (root)
-	gate       bool   // the first process inside waits for the supervisor before it goes on
+	gate       bool   // the first process inside waits for the supervisor before it continues
 	landlock   int    // ABI, 0 for none
 	filter     []byte // struct sock_filter, one after another
 	level      level  // of filter
@@ -116,19 +116,19 @@ func (b *builder) janitor(inside *label) {
 	b.call("setsid", unix.SYS_SETSID, nil)
 	b.call("name janitor", unix.SYS_PRCTL, []any{unix.PR_SET_NAME, b.str("holdfast-jan"), 0, 0, 0}, ignored())
 	b.clone("clone into new namespaces", b.namespaces(), pid, inside)
-	// Its memory says what the run is, and its descriptors lead to the supervisor.
+	// Its memory reveals what the run is, and its descriptors lead to the supervisor.
 	b.call("hide janitor", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 0, 0, 0, 0})
 	b.message("report first process", msgSpawned, b.copyField(pid, 1))
 	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, 2, 0}, ignored())
-	b.call("close control", unix.SYS_CLOSE, []any{fdControl}, ignored()) // so that its end tells of the first process alone
+	b.call("close control", unix.SYS_CLOSE, []any{fdControl}, ignored()) // so that its end is the end of the first process alone
 	b.call("close portal", unix.SYS_CLOSE, []any{fdPortal}, ignored())
 	b.call("close sign of life", unix.SYS_CLOSE, []any{fdAlive}, ignored())
 	b.call("close trees", unix.SYS_CLOSE_RANGE, []any{fdTrees, 1<<32 - 1, 0}, ignored())
 	b.leave(func() { b.guard(pid, goodbye) })
 }
 
-// namespaces are the flags of those that the inside gets of its own: all, but for
-// what a test leaves out.
+// namespaces are the flags of the inside's own namespaces: all, except those that a
+// test leaves out.
 func (b *builder) namespaces() int {
 	flags := cloneNamespaces
 	for name, flag := range map[string]int{
@@ -279,7 +279,7 @@ func dropDuplicates(parts []part) []part {
 	return out
 }
 
-// below says whether path is dir or in it.
+// below reports whether path is dir or in it.
 func below(path, dir string) bool {
 	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
 }

@@ -115,7 +115,7 @@ func tryNamespaces(context.Context) (string, error) {
 	return "made user, mount, pid, net, ipc, uts and cgroup namespaces, mounted a file system, brought up loopback", err
 }
 
-// privateProc says why /proc cannot be mounted afresh, or nil.
+// privateProc says why a new /proc cannot be mounted, or nil.
 func privateProc() error {
 	return trial(func(b *builder) {
 		b.inNamespaces(func() {

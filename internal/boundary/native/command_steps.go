@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary"
 )
 
-// terminal makes the command's own terminal in the boundary's own devpts, puts
-// its slave side on the standard descriptors that are to be one, and hands the
+// terminal makes the command's own terminal in the boundary's own devpts, puts its
+// slave side on those standard descriptors that must be a terminal, and hands the
 // master side out. Nothing of the user's terminal is ever inside.
 func (b *builder) terminal() {
 	b.call("new session", unix.SYS_SETSID, nil)
@@ -93,6 +93,10 @@ func (b *builder) supervise(command *label) {
 
 	// Not dumpable: its memory and descriptors are closed to what runs beside it.
 	b.call("hide first process", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 0, 0, 0, 0})
+	if len(b.facts.cgroups) > 0 {
+		b.message("ask for the control groups", msgLimited)
+		b.await("wait for the control groups")
+	}
 	b.clone("clone command", 0, b.cmdPID, command)
 	if b.facts.tty {
 		// In a process group of its own below a session leader, the command

@@ -53,10 +53,10 @@ type disk struct {
 	last     usage     // likewise, when it was last measured, or the least since
 	seen     usage     // likewise, at the last tick
 	changed  bool      // it was otherwise at a tick since it was last measured
-	next     time.Time // when it is measured although not much is gone, if it changed
+	next     time.Time // when it is next measured if it changed, even if not much space is gone
 	measured bool
-	passing  int   // how often in a row something was on its way and could not be counted
-	first    usage // of the trees when the run began, as far as their first measuring can tell
+	passing  int   // consecutive measurements in which something was in transit and could not be counted
+	first    usage // of the trees when the run began, as far as the first measurement shows
 }
 
 // tree is held open: a directory that is renamed meanwhile still counts.
@@ -213,7 +213,7 @@ func (w *diskWatch) count(d *disk) *diskCounter {
 	return c
 }
 
-// onDisk says whether an open file without a name takes space on a disk: on the file
+// onDisk reports whether an open file without a name takes space on a disk: on the file
 // system of a tree, which may be in memory, or on any that is not. A file of a layer
 // does if the layer is the workspace's view and not of private storage.
 func (w *diskWatch) onDisk(fs int64, device uint64) bool {

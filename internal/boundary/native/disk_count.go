@@ -67,8 +67,8 @@ func (c *diskCounter) one(dir int, name string, st *unix.Stat_t) {
 	}
 }
 
-// isMade says whether a file was made since then (statx(2) STATX_BTIME); false where
-// the file system does not tell.
+// isMade reports whether a file was made since then (statx(2) STATX_BTIME); false if
+// the file system does not report it.
 func (c *diskCounter) isMade(dir int, name string) bool {
 	var st unix.Statx_t
 	err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
@@ -121,7 +121,7 @@ func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
 	}
 }
 
-// late says whether it is time to stop.
+// late reports whether it is time to stop.
 func (c *diskCounter) late() bool { return closed(c.ended) || time.Now().After(c.deadline) }
 
 // unnamed counts the open files without a name, which are in no tree. What
@@ -191,7 +191,7 @@ func innerPID(pid int) int {
 	return n
 }
 
-// inFlight says whether a socket of a process holds descriptors that are not
+// inFlight reports whether a socket of a process holds descriptors that are not
 // received yet (scm_fds in fdinfo, kernel 5.6).
 func inFlight(pid int) bool {
 	dir := fmt.Sprintf("/proc/%d/fdinfo", pid)
@@ -210,7 +210,7 @@ func inFlight(pid int) bool {
 	return false
 }
 
-// mapsUnnamed says whether a process maps a file of a disk that has no name and
+// mapsUnnamed reports whether a process maps a file of a disk that has no name and
 // was not counted.
 func mapsUnnamed(pid int, counted map[[2]uint64]bool) bool {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -52,9 +53,9 @@ func (g group) remove() error {
 	return fmt.Errorf("removing control group %s: %w", g.dir, err)
 }
 
-// prepareGroups makes the control groups that this user may make. A limit for
-// which there is none is still kept a process (RLIMIT_DATA, and RLIMIT_NPROC,
-// which counts a user namespace) and by the watch.
+// prepareGroups makes the control groups that this user may make. A limit without a
+// group is still enforced per process (RLIMIT_DATA, and RLIMIT_NPROC, which counts a
+// user namespace) and by the watch.
 func (l *launch) prepareGroups() {
 	if l.omit["limits"] {
 		l.facts.rlimits = nil
@@ -71,7 +72,6 @@ func (l *launch) prepareGroups() {
 			l.facts.loosen(unix.RLIMIT_NPROC)
 		}
 		l.facts.cgroups = append(l.facts.cgroups, g.dir)
-		l.facts.gate = true
 		l.onRelease(func() {
 			if !l.started { // no janitor removes it
 				g.remove()
@@ -230,8 +230,8 @@ const (
 // leastMemory is what processes inside keep at least.
 const leastMemory = 16 << 20
 
-// sumOf adds up a column of the lines of a file that begin with a key; 0 where there
-// is none.
+// sumOf adds up a column of the lines of a file that begin with a key; 0 if there are
+// none.
 func sumOf(path, key string, column int) (sum int64) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -270,10 +270,37 @@ func (l *launch) admit(p *process) error {
 			return err
 		}
 	}
-	for _, g := range l.groups {
-		if err := g.add(p.first); err != nil {
-			return err
+	return send(p.control)
+}
+
+// join puts the first process into the control groups while it makes the view; it asks
+// for that before it starts the command. The first entry of a process waits for all
+// processors to pass through the scheduler, 10 ms or more (cgroup_attach_lock in
+// kernel/cgroup/cgroup.c; rcu_sync_enter).
+func (l *launch) join(p *process) {
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, g := range l.groups {
+			err = cmp.Or(err, g.add(p.first))
 		}
+	}()
+	l.joined = func() error {
+		<-done
+		return err
+	}
+}
+
+// limit lets the first process continue once it is in its control groups. The report
+// that it waits may arrive before its pid, which the janitor reports.
+func (l *launch) limit(p *process) error {
+	if !l.waits || l.joined == nil {
+		return nil
+	}
+	l.waits = false
+	if err := l.joined(); err != nil {
+		return err
 	}
 	return send(p.control)
 }

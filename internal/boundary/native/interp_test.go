@@ -65,8 +65,8 @@ func TestInterpreterFails(t *testing.T) {
 	}
 }
 
-// TestInterpreterIsReviewed pins the machine code: whoever changes it, or builds
-// with an assembler that writes it differently, looks at it again.
+// TestInterpreterIsReviewed pins the machine code: a change to it, or an assembler that
+// encodes it differently, requires a new review.
 func TestInterpreterIsReviewed(t *testing.T) {
 	reviewed := map[string]string{
 		"amd64": "9a3744fb7c90e7595420af8d1a480fcfe09771f3f1f1e66e58989cddd4f925e8",

@@ -28,7 +28,7 @@ func (p *process) attendJanitor() {
 	close(p.cleaned)
 }
 
-// holdFirst notes the first process inside, of which a live janitor is the parent.
+// holdFirst notes the first process inside, whose parent is a live janitor.
 func (p *process) holdFirst(pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

@@ -25,9 +25,9 @@ import (
 // patience is how long what happens at once may take on a busy machine.
 const patience = 20 * time.Second
 
-// TestKilledSupervisor kills the supervisor with SIGKILL while the launch
-// stands still before each one of its steps, and while the command runs. Soon
-// nothing of the run may be left, and the orphaned command has run.
+// TestKilledSupervisor kills the supervisor with SIGKILL while the launch is paused
+// before each of its steps, and while the command runs. Soon nothing of the run may be
+// left, and the orphaned command has run.
 func TestKilledSupervisor(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	dir := temporary(t)
@@ -49,7 +49,7 @@ func TestKilledSupervisor(t *testing.T) {
 	killedAt(t, dir, -1, "the run", true, false)
 }
 
-// killedAt kills a supervisor that stands before step n, or runs for -1.
+// killedAt kills a supervisor that is paused before step n, or runs for -1.
 func killedAt(t *testing.T, dir string, n int, name string, spawned, early bool) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", dir, strconv.Itoa(n))
@@ -112,7 +112,7 @@ func standsStill(out io.Reader, n int) {
 	}
 }
 
-// begun says whether the janitor of a supervisor has a child.
+// begun reports whether the janitor of a supervisor has a child.
 func begun(supervisor int) bool {
 	for _, pid := range descendants(supervisor, nil) {
 		if pid != supervisor && len(descendants(pid, nil)) > 1 {
@@ -122,7 +122,7 @@ func begun(supervisor int) bool {
 	return false
 }
 
-// rests says whether the processes that a supervisor started all slept for a
+// rests reports whether the processes that a supervisor started all slept for a
 // while: one that has still to get somewhere runs, or wants to.
 func rests(supervisor int) bool {
 	before, asleep := states(supervisor)
@@ -131,9 +131,9 @@ func rests(supervisor int) bool {
 	return asleep && after == before
 }
 
-// states are what the processes below a supervisor do, and how often each began
-// to do something else (proc_pid_status(5)). Before the first of them there is
-// nobody yet who could clean up.
+// states lists what the processes below a supervisor do, and how often each switched to
+// something else (proc_pid_status(5)). Before the first of them exists, no process can
+// clean up.
 func states(supervisor int) (all string, asleep bool) {
 	below := descendants(supervisor, nil)[1:]
 	asleep = len(below) > 0
@@ -212,8 +212,8 @@ func supervise(args []string) int {
 	return 0
 }
 
-// standBefore puts a wait before step n. The janitor goes on after a while, for
-// nobody ends it but itself.
+// standBefore inserts a wait before step n. The janitor resumes after a while, because
+// only the janitor itself can end it.
 func standBefore(p *program, n int) {
 	outside := 0
 	for i, o := range p.ops {

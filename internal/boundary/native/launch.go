@@ -30,12 +30,15 @@ type launch struct {
 	inner   [3]*os.File // ends of the standard descriptors that go in
 	outer   [3]*os.File // our ends
 	trees   []*os.File  // detached mounts that go in
+	sockets *os.File    // reports the sockets of the inner network; nil if the kernel lacks it
 	doors   boundary.Doors
-	arrived int  // doors that were handed out
-	started bool // a process has taken over the control groups
+	arrived int          // doors that were handed out
+	started bool         // a process has taken over the control groups
+	waits   bool         // the first process waits for its control groups
+	joined  func() error // waits until the first process is in its control groups
 }
 
-// release lets go of everything that the started process did not take over.
+// release frees everything that the started process did not take over.
 func (l *launch) release() {
 	for i := len(l.cleanup) - 1; i >= 0; i-- {
 		l.cleanup[i]()
@@ -52,7 +55,7 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	if l.backend.tamper != nil {
 		l.backend.tamper(l.builder.program)
 	}
-	if ctx.Err() != nil { // later, another goroutine tells the janitor
+	if ctx.Err() != nil { // later, another goroutine signals the janitor
 		return nil, fmt.Errorf("starting the command: %w", context.Cause(ctx))
 	}
 	files, err := l.descriptors()
@@ -67,6 +70,9 @@ func (l *launch) start(ctx context.Context) (_ *process, err error) {
 	defer stop()
 	if err := l.handleMessages(p); err != nil {
 		l.doors.Close()
+		if l.joined != nil {
+			l.joined() // while its number is that of the first process
+		}
 		p.abandon()
 		if ctx.Err() != nil {
 			err = fmt.Errorf("starting the command: %w", context.Cause(ctx))
@@ -105,7 +111,7 @@ func (l *launch) descriptors() (files []*os.File, err error) {
 		}
 	}()
 	l.onRelease(func() {
-		for _, f := range append(append(l.inner[:], l.outer[:]...), l.control, l.janitor, l.portal) {
+		for _, f := range append(append(l.inner[:], l.outer[:]...), l.control, l.janitor, l.portal, l.sockets) {
 			if f != nil {
 				f.Close()
 			}
@@ -135,8 +141,8 @@ func (l *launch) descriptors() (files []*os.File, err error) {
 	return append(append(files, alive, held), l.trees...), nil
 }
 
-// standard makes the pipes of the standard descriptors. What is to be a terminal
-// is /dev/null until there is one.
+// standard makes the pipes of the standard descriptors. What will be a terminal is
+// /dev/null until there is one.
 func (l *launch) standard() error {
 	streams := []boundary.Stream{l.spec.In, l.spec.Out, l.spec.Err}
 	for i, s := range streams {
@@ -220,8 +226,8 @@ func receive(control *os.File) (message, error) {
 	}
 }
 
-// onlyFile takes the one descriptor that a message brings; more than one is none
-// of ours, and all are closed.
+// onlyFile returns the one descriptor that a message carries. A message with more is
+// not ours: all its descriptors are closed.
 func onlyFile(c *unix.SocketControlMessage) *os.File {
 	fds, err := unix.ParseUnixRights(c)
 	if err != nil {
@@ -256,11 +262,13 @@ func (l *launch) handleMessages(p *process) error {
 		case msgFailed:
 			return l.stepError(m)
 		case msgSpawned:
-			if err := p.holdFirst(int(m.fields[0])); err != nil {
-				return err // it may be there and wait for us: it will send nothing
+			if err := l.spawned(p, int(m.fields[0])); err != nil {
+				return err
 			}
-			if err := l.admit(p); err != nil {
-				return l.failureBehind(err, p.control)
+		case msgLimited:
+			l.waits = true
+			if err := l.limit(p); err != nil {
+				return err
 			}
 		case msgMaster:
 			p.terminal = m.file
@@ -271,6 +279,8 @@ func (l *launch) handleMessages(p *process) error {
 			if err := l.takeDoor(m); err != nil {
 				return err
 			}
+		case msgSockets:
+			l.sockets = m.file
 		case msgRoot, msgStore, msgWatch:
 			if err := l.observe(m, p); err != nil {
 				return err
@@ -288,6 +298,18 @@ func (l *launch) handleMessages(p *process) error {
 			return fmt.Errorf("the launch sent a message of kind %d before it was ready", m.kind)
 		}
 	}
+}
+
+// spawned does what the supervisor has to do to the first process inside.
+func (l *launch) spawned(p *process, first int) error {
+	if err := p.holdFirst(first); err != nil {
+		return err // it may be there and wait for us: it will send nothing
+	}
+	if err := l.admit(p); err != nil {
+		return l.failureBehind(err, p.control)
+	}
+	l.join(p)
+	return l.limit(p)
 }
 
 // attest compares the posture with the plan's and lets the command be executed.

@@ -14,24 +14,24 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// memoryWatch bounds the memory of everything inside together. It counts what
-// it can see of the run's processes and files, and takes what the machine lost
-// besides for the run's: socket buffers, queues, page tables, and memory files
-// that no descriptor or mapping in sight holds. Only other processes' mapped
-// memory files and other file systems in memory explain such a loss.
+// memoryWatch bounds the memory of everything inside together. It counts what it can
+// see of the run's processes and files, and attributes other losses of the machine to
+// the run: socket buffers, queues, page tables, and memory files that no descriptor or
+// mapping in sight holds. Only other processes' mapped memory files and other file
+// systems in memory explain such a loss.
 type memoryWatch struct {
 	process *process
 	limit   int64
-	slack   int64  // how much the machine may lose besides, for it does so all the time
+	slack   int64  // how much the machine may lose otherwise, as it does all the time
 	private int    // O_PATH descriptor on the private storage, whose files are memory
 	device  uint64 // of the private storage
 	shared  int64  // memory of files that are in sight, when it was last measured
-	base    int64  // the least the machine held besides since the run began
+	base    int64  // the least the machine held otherwise since the run began
 	others  int64  // memory files of others when the run began
 	ticks   int
 }
 
-// minSlack is what a machine loses and gains by itself within seconds.
+// minSlack is how much free memory a machine loses and gains within seconds anyway.
 const minSlack = 128 << 20
 
 // newMemoryWatch is called before the command is executed: later the command
@@ -61,7 +61,7 @@ func (l *launch) newMemoryWatch(p *process, limit int64) (*memoryWatch, error) {
 
 func (w *memoryWatch) close() { unix.Close(w.private) }
 
-// over says whether more is used than may be. Resident pages are summed first,
+// over reports whether more is used than may be. Resident pages are summed first,
 // which counts what is shared once a process; only when that is too much do the
 // exact shares decide (proc(5)). Files are measured when the machine has lost a
 // quarter of the limit, and now and then in any case: what others give back
@@ -99,7 +99,7 @@ func (w *memoryWatch) files(pids []int) int64 {
 	return sum
 }
 
-// inMemory says whether files of this type of file system are memory.
+// inMemory reports whether files of this type of file system are memory.
 func inMemory(fs int64) bool {
 	return fs == unix.TMPFS_MAGIC || fs == unix.RAMFS_MAGIC || fs == unix.HUGETLBFS_MAGIC
 }

@@ -14,11 +14,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// otherFiles is the memory that files in memory take of which this user can
-// see that they are not the run's: what processes outside of every boundary map
-// of such files, and every file system in memory but the run's own private
-// storage, that of other runs among them. It looks no further once the run has
-// ended.
+// otherFiles is the memory in files that this user can see are not the run's: such
+// files that processes outside every boundary map, and every file system in memory
+// except the run's own private storage, including that of other runs. It stops once the
+// run has ended.
 func otherFiles(own uint64, ended <-chan struct{}) int64 {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {

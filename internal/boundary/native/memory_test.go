@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What another program takes and gives back is not held besides: since Linux 6.7 it
+// Memory that another program takes and gives back is not counted: since Linux 6.7 it
 // stays for seconds on the list of the processor that freed it, which MemFree leaves
-// out. The middle of several looks counts, for other programs run meanwhile.
+// out. The median of several measurements counts, because other programs run meanwhile.
 func TestFreedMemoryIsNotHeld(t *testing.T) {
 	const size, tries = 512 << 20, 8
 	var grown []int64

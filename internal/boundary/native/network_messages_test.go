@@ -116,7 +116,7 @@ func ruleMessages(t *testing.T, nat bool) []netlink.Message {
 	var sent []netlink.Message
 	conn, err := nftables.New(nftables.WithTestDial(func(req []netlink.Message) ([]netlink.Message, error) {
 		sent = append(sent, req...)
-		return nil, os.ErrPermission // nobody is there to acknowledge
+		return nil, os.ErrPermission // there is no one to acknowledge
 	}))
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,20 @@ func (b *builder) network() {
 	for _, port := range n.HostPorts {
 		b.door(fmt.Sprintf("host port %d", port), doorHostPort, port, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)), nil)
 	}
+	if b.spec.Observe != nil {
+		b.handOutSockets()
+	}
+}
+
+// handOutSockets gives the supervisor a netlink socket that reports the sockets of this
+// network (sock_diag(7)), because it may not enter the network itself. A kernel that
+// lacks it sends nothing.
+func (b *builder) handOutSockets() {
+	msg, fd := b.rights(b.words(msgSockets, 0, 0), 24)
+	b.call("table of sockets: netlink socket", unix.SYS_SOCKET,
+		[]any{unix.AF_NETLINK, unix.SOCK_RAW | unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG}, into(fd), ignored())
+	b.call("table of sockets: hand out", unix.SYS_SENDMSG, []any{fdControl, msg, 0}, ignored())
+	b.closeFD(fd)
 }
 
 // Kinds of doors, as messages name them.
@@ -117,8 +131,8 @@ func (b *builder) tun() {
 	b.doors++
 }
 
-// nameDoor is where names are asked for. Where every address is a local one, it
-// answers in the place of every name server.
+// nameDoor is where names are asked for. If every address is a local one, it answers
+// instead of every name server.
 func (b *builder) nameDoor() {
 	at := netip.AddrPortFrom(netip.MustParseAddr(boundary.NameServer), 53)
 	if b.spec.Network.Intercept && b.facts.rung != boundary.Closed && b.facts.rung != boundary.Tun {

@@ -63,7 +63,7 @@ func behindDoorsAt(t *testing.T, work string, n boundary.Network, script string,
 	return out.String()
 }
 
-// answer accepts connections and tells each the address that it dialled.
+// answer accepts connections and sends each the address that it dialled.
 func answer(t *testing.T, f *os.File) {
 	l, err := net.FileListener(f)
 	if err != nil {
@@ -217,8 +217,8 @@ func TestNextRung(t *testing.T) {
 	}
 }
 
-// TestDoorsThatNobodyServes: whoever is to decide can stop the launch, and no
-// door is left open.
+// TestDoorsThatNobodyServes: the function that receives the doors can stop the launch,
+// and no door is left open.
 func TestDoorsThatNobodyServes(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	work := t.TempDir()

@@ -127,7 +127,7 @@ func (b *builder) pollOnce() {
 
 const storeAt = hidden + "/store"
 
-// canTrip says whether this process may open the device.
+// canTrip reports whether this process may open the device.
 func canTrip() bool {
 	f, err := os.OpenFile(fuseDevice, os.O_RDWR, 0)
 	if err != nil {
@@ -137,7 +137,7 @@ func canTrip() bool {
 	return true
 }
 
-// serve says whether something is there from the beginning in the root that the
+// serve reports whether something is there from the beginning in the root that the
 // supervisor serves: it is in that file system, and reached by no link. To have it
 // made by system calls takes four requests for each file.
 func (b *builder) serve(path string, mode uint32, content string) bool {
@@ -184,7 +184,8 @@ func (l *launch) observe(m message, p *process) error {
 		return send(p.control)
 	}
 	net := l.spec.Network
-	watch := boundary.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == boundary.Closed, Listener: m.file, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName, Uncompared: l.omit["comparison"]}
+	watch := boundary.Watch{Closed: net == nil || !net.Intercept || l.facts.rung == boundary.Closed, Listener: m.file, Sockets: l.sockets, Trees: l.viewTrees(), First: m.pid, Portal: len(l.spec.Plan.Publish) > 0, UID: uid, GID: gid, Refuse: refusals(l.omit), Name: callName, Uncompared: l.omit["comparison"]}
+	l.sockets = nil
 	if err := o.Open(watch); err != nil {
 		return fmt.Errorf("observing system calls: %w", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// viewTrees says what the view is made of, for the supervisor, which has to say whether a path is
-// in it. It names what the launch mounted and made.
+// viewTrees lists what the view is made of, for the supervisor, which must decide
+// whether a path is in it. It names what the launch mounted and made.
 func (l *launch) viewTrees() []policy.Tree {
 	b, plan := l.builder, l.spec.Plan
 	var out []policy.Tree

@@ -197,7 +197,7 @@ func (p *process) reap() error {
 	<-p.cleaned
 	state, err := p.state, p.waited
 	p.goodbye.Close()
-	p.dialLock.Lock() // who waits for a socket inside hears of its end first
+	p.dialLock.Lock() // callers waiting for a socket inside hear of its end first
 	p.portal.Close()
 	p.portal = nil
 	p.dialLock.Unlock()

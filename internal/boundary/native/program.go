@@ -71,7 +71,7 @@ const (
 	jumpIf judge = 3 // op.want jumps; another error ends the launch
 	always judge = 4 // jumps
 	orElse judge = 5 // op.want is as good as success; another error ends the launch
-	jumpOn judge = 6 // op.want jumps; everything else goes on
+	jumpOn judge = 6 // op.want jumps; everything else continues
 	fails  judge = 7 // success ends the launch: the step is an attempt that must be refused
 )
 
@@ -254,7 +254,7 @@ func (p *program) find(addr uint64) (part, index int, ok bool) {
 	return 0, 0, false
 }
 
-// name returns the name of the operation at an address; "" when there is none.
+// name returns the name of the operation at an address; "" if there is none.
 func (p *program) name(addr uint64) string {
 	part, i, ok := p.find(addr)
 	if !ok {

@@ -126,8 +126,8 @@ func (b *builder) pin(p pin) {
 	b.expected(p.path, "", p.how == readOnly, true, false)
 }
 
-// coversAt has, where the root is served, what is mounted over secrets: who serves
-// it learns there what each covers, and sees who asks for it.
+// coversAt holds, if the root is served, the mounts that cover secrets: the server
+// learns there what each covers, and sees which process asks for it.
 const coversAt = "/.holdfast-covers"
 
 // hide covers a secret with something that no process may read: a file of mode 0, or
@@ -164,7 +164,7 @@ func (b *builder) cover(from, fstype string, p pin) {
 	b.expected(path, fstype, true, true, true)
 }
 
-// seal takes away what only the launch needed and makes the root read-only.
+// seal removes what only the launch needed and makes the root read-only.
 func (b *builder) seal() {
 	b.call("detach private storage", unix.SYS_UMOUNT2, []any{b.str(hidden), unix.MNT_DETACH})
 	b.call("remove "+hidden, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(hidden), unix.AT_REMOVEDIR})

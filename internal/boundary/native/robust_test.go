@@ -73,8 +73,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestReceiveFromOneThatIsGone: what it said last counts, though it went without
-// reading what it was told.
+// TestReceiveFromOneThatIsGone: the last message of a closed peer counts, even if the
+// peer did not read what was sent to it.
 func TestReceiveFromOneThatIsGone(t *testing.T) {
 	ours, theirs, err := seqpacket()
 	if err != nil {
@@ -98,7 +98,7 @@ func TestReceiveFromOneThatIsGone(t *testing.T) {
 	}
 }
 
-// TestConverse has a launch say what none says.
+// TestConverse sends messages that no launch sends.
 func TestConverse(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -119,7 +119,7 @@ func TestConverse(t *testing.T) {
 			message := make([]byte, 24)
 			message[0] = byte(tt.kind)
 			for i := 8; i < 24; i++ {
-				message[i] = 0xff // an address that is none, and errno 1
+				message[i] = 0xff // an invalid address, and errno 1
 			}
 			if _, err := theirs.Write(message); err != nil {
 				t.Fatal(err)

@@ -17,8 +17,8 @@ const replaced = "is not what it was when it was judged: something replaced it m
 // judged.
 const sameSteps = "same file: "
 
-// judged says which file a part was when the policy was judged by it; the zero
-// value for what only Holdfast or root can replace: its own storage, the system.
+// judged returns which file a part was when the policy was judged by it; the zero value
+// for what only Holdfast or root can replace: its own storage, the system.
 func judged(spec boundary.Spec, p part) policy.FileID {
 	plan := spec.Plan
 	if i := slices.IndexFunc(plan.Paths, func(r policy.PathRule) bool { return r.Path == p.source }); i >= 0 {

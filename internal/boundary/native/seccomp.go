@@ -19,7 +19,8 @@ type filterOptions struct {
 	// so that a test cannot believe it removed something.
 	Omit []string
 
-	// Level is what arrives at the listener of the filter; with levelNone there is none.
+	// Level is what arrives at the listener of the filter; with levelNone there is no
+	// listener.
 	Level level
 }
 

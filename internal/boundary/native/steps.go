@@ -39,8 +39,10 @@ const (
 	msgMaster  = 6  // -: the terminal's master side comes along
 	msgDoor    = 7  // kind, detail: a socket of the inner network comes along
 	msgWatch   = 8  // number of the listener of the filter, to be taken; waits for a word
-	msgRoot    = 9  // -: the device of the root's file system comes along
-	msgStore   = 10 // -: the directory for what private files hold comes along; waits for a word
+	msgRoot    = 9  // -: sends the device of the root's file system
+	msgStore   = 10 // -: sends the directory for what private files hold; waits for a word
+	msgLimited = 11 // -: the first process waits for a word that it is in its control groups
+	msgSockets = 12 // -: sends a netlink socket that reports the sockets of the inner network
 )
 
 // message appends a step that sends one message. fields are given its address, to

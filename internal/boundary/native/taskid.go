@@ -23,7 +23,7 @@ import (
 // mount (mount_setattr(2), kernel 5.12), so files keep their owner on disk.
 const taskIDBase = 1_900_000_000 // above every range that distributions hand out
 
-// realRoot says whether this process is root of the machine. Root of a user
+// realRoot reports whether this process is root of the machine. Root of a user
 // namespace, as in a rootless container, is an ordinary user to everything
 // outside it, and its boundary is an ordinary user's.
 func realRoot() bool {
@@ -73,8 +73,8 @@ func (l *launch) prepareTaskID() error {
 	return nil
 }
 
-// openSame opens a path in which there is no link, and which is what it was when it
-// was judged.
+// openSame opens a path that contains no link, and that is still the file that it was
+// when it was judged.
 func openSame(path string, was policy.FileID) (fd int, st unix.Stat_t, err error) {
 	if fd, err = openPlain(path); err != nil {
 		return -1, st, err
@@ -90,8 +90,8 @@ func openSame(path string, was policy.FileID) (fd int, st unix.Stat_t, err error
 	return fd, st, err
 }
 
-// openPlain opens a path in which there is no link: it was resolved before, and a
-// link that is there now was put there since.
+// openPlain opens a path that contains no link: it was resolved before, and a link that
+// is there now was added since.
 func openPlain(path string) (int, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS})

@@ -87,11 +87,10 @@ func (e viewEntry) found() (real string, st os.FileInfo, ok bool) {
 	return real, st, err == nil
 }
 
-// SystemView is what every boundary shows besides the policy's paths, for
-// explanations. The files that are written afresh for each boundary
-// (/etc/passwd, /etc/group, /etc/hosts, /etc/nsswitch.conf, /etc/resolv.conf)
-// and the private trees (/proc, /dev, /tmp, /run, the home) are not host paths
-// and are not listed.
+// SystemView is what every boundary shows in addition to the policy's paths, for
+// explanations. The files that are written for each boundary (/etc/passwd, /etc/group,
+// /etc/hosts, /etc/nsswitch.conf, /etc/resolv.conf) and the private trees (/proc, /dev,
+// /tmp, /run, the home) are not host paths and are not listed.
 func SystemView() []policy.PathRule {
 	var rules []policy.PathRule
 	for _, e := range systemView {
@@ -159,7 +158,7 @@ func systemParts() (s system) {
 	return s
 }
 
-// inView says whether the target of a link is below a directory that the view
+// inView reports whether the target of a link is below a directory that the view
 // shows in any case, so that the link can stay a link.
 func inView(path, target string) bool {
 	if !filepath.IsAbs(target) {

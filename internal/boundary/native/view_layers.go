@@ -54,7 +54,7 @@ func (b *Backend) startView(ctx context.Context, spec boundary.Spec) (boundary.P
 	return b.startNetwork(ctx, spec)
 }
 
-// asViewError returns err where it says that the host cannot lay the layer.
+// asViewError returns err if it means that the host cannot lay the layer.
 func asViewError(err error) error {
 	var view *viewError
 	if errors.As(err, &view) {
@@ -168,6 +168,6 @@ func tryView() error {
 
 // removeView removes a directory with a work directory of overlayfs in it.
 func removeView(dir string) {
-	os.Chmod(filepath.Join(dir, "work", "work"), 0o700) // it has mode 000; where it is not there, nothing is to be done
+	os.Chmod(filepath.Join(dir, "work", "work"), 0o700) // it has mode 000; if it is not there, nothing needs to be done
 	os.RemoveAll(dir)
 }

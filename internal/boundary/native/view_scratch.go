@@ -22,7 +22,7 @@ type scratch struct {
 type keeping int
 
 const (
-	plain   keeping = iota // a tmpfs all the same: programs share memory by its files
+	plain   keeping = iota // still a tmpfs: programs share memory by its files
 	layered                // a tmpfs over the directory of the root, which is asked for what is missing: fast
 	served                 // by the root itself: whatever is missing at any depth is seen
 )

@@ -76,7 +76,7 @@ func (p part) attributes(omit map[string]bool) uint64 {
 // the process that opens it, so it is the boundary's own.
 var devices = []string{"full", "null", "random", "tty", "urandom", "zero"}
 
-// newRoot changes to an empty root and lets go of the host's.
+// newRoot changes to an empty root and releases the host's.
 func (b *builder) newRoot() {
 	root, fstype := b.slot(), "tmpfs"
 	if b.facts.tripwire {
@@ -162,7 +162,7 @@ func (b *builder) ruleLinks() []viewLink {
 	return out
 }
 
-// throughLink says whether a name lies below another link of the policy's, and so
+// throughLink reports whether a name lies below another link of the policy's, and so
 // is there when that is.
 func throughLink(at string, rules []policy.PathRule) bool {
 	return slices.ContainsFunc(rules, func(r policy.PathRule) bool {
@@ -188,8 +188,8 @@ func (b *builder) attachCopy(p part) {
 	b.attachOverlay("layers of "+p.at, lower, upper, work, p.at)
 }
 
-// etc writes the files that name users and hosts: the host's own would say who
-// else is on the machine, and where its names are served.
+// etc writes the files that name users and hosts: the host's own would reveal the other
+// users of the machine, and its name servers.
 func (b *builder) etc() {
 	id := b.spec.Plan.Identity
 	name := id.Name
@@ -261,7 +261,7 @@ func (b *builder) dev() {
 	b.expected("/dev/pts", "devpts", false, false, true)
 }
 
-// proc attaches /proc and masks what tells about or controls the machine.
+// proc attaches /proc and masks what reveals facts about the machine or controls it.
 func (b *builder) proc() {
 	b.mkdir("/proc", 0o555)
 	if !b.facts.privProc {

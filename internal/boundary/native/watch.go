@@ -57,7 +57,7 @@ func (l *launch) newWatches(p *process) (w watches, err error) {
 	return w, nil
 }
 
-// close lets go of what the watches hold, where they were not started.
+// close releases what the watches hold, if they were not started.
 func (w watches) close() {
 	if w.memory != nil {
 		w.memory.close()
@@ -67,8 +67,8 @@ func (w watches) close() {
 	}
 }
 
-// start lets each watch look by itself, so that one that takes long (a tree to
-// measure) does not keep the other from looking.
+// start runs each watch in its own goroutine, so that a slow one (a tree to measure)
+// does not delay the other.
 func (w watches) start(p *process, limits policy.Limits) {
 	if m := w.memory; m != nil {
 		p.watching.Go(func() {
@@ -93,7 +93,7 @@ func (w watches) start(p *process, limits policy.Limits) {
 	}
 }
 
-// closed says whether a channel is, to which nothing is sent.
+// closed reports whether a channel is, to which nothing is sent.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

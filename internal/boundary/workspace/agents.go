@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// agentSettings are the files in which agents find commands of a project, by the
-// pattern of the list under which they or their directory stand. A name of ""
-// is the protected file itself.
+// agentSettings are the files in which agents find commands of a project, keyed by the
+// pattern of the list that matches them or their directory. A name of "" is the
+// protected file itself.
 var agentSettings = sync.OnceValue(func() map[string][]string {
 	return map[string][]string{
 		".claude": {"settings.json", "settings.local.json"}, ".mcp.json": {""}, ".claude.json": {""}, ".claude-plugin": {"plugin.json"},
@@ -58,7 +58,7 @@ func (s *scan) obeyAgents() {
 
 // agentConfig hands in a file of the user's own settings of an agent, for every
 // project: the programs of the tree that it names are protected too. name is its
-// absolute path, home what "~/" stands for in it.
+// absolute path, home what "~/" means in it.
 func agentConfig(name, home string, data []byte) Option {
 	return func(s *scan) { s.agents = append(s.agents, gitFile{name: name, home: home, data: data}) }
 }
@@ -88,8 +88,8 @@ func (s *scan) commandNames(project, home, line, reason string) {
 	}
 }
 
-// commandLines are the texts under commandKeys in a file of JSON or TOML. Of what
-// is no plain JSON (agents read comments and commas that we do not) they are all
+// commandLines are the texts under commandKeys in a file of JSON or TOML. For anything
+// other than plain JSON (agents read comments and commas that we do not) they are all
 // texts between quotes.
 func commandLines(name string, data []byte) []string {
 	if strings.HasSuffix(name, ".toml") {
@@ -131,8 +131,8 @@ func tomlCommands(text string) []string {
 	return out
 }
 
-// commandValues are the texts below v that stand under one of the keys. The words
-// of a list are one line.
+// commandValues are the texts below v that are under one of the keys. The words of a
+// list are one line.
 func commandValues(v any, under bool) []string {
 	var out []string
 	switch v := v.(type) {

@@ -62,7 +62,7 @@ func (b *Budget) At() string {
 	return at
 }
 
-// Expect says which trees are to be looked through.
+// Expect says which trees will be looked through.
 func (b *Budget) Expect(trees ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *Budget) Left() []string {
 	return slices.Clone(b.trees)
 }
 
-// over reports that nothing more is to be looked at.
+// over reports that nothing more may be examined.
 func (b *Budget) over() bool { return b.stopped.Load() || time.Now().After(b.end) }
 
 // spend takes n bytes that are about to be read off the budget; false means that
@@ -100,11 +100,11 @@ func (b *Budget) spend(n int64) bool {
 	return false
 }
 
-// unread is why something cannot stay that was not read.
+// unread is why something that was not read cannot stay.
 const unread = "it was not read: the run left more to look through than there is time for"
 
-// affordsSmall takes what it costs to judge a file of a repository, of which no more
-// than maxConfig is read, off the budget.
+// affordsSmall charges the budget for judging a file of a repository, of which at most
+// maxConfig is read.
 func (b *Budget) affordsSmall(dir int, nameZ []byte) bool {
 	const opened = 4096
 	var st unix.Statx_t
@@ -122,7 +122,7 @@ func (b *Budget) sharedAt(dir int) func(string) []byte {
 	}
 }
 
-// affordsFile takes what it costs to go through a file passes times off the budget.
+// affordsFile charges the budget for going through a file passes times.
 func (b *Budget) affordsFile(dir int, name string, passes int64) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && b.spend(passes*st.Size)
@@ -202,7 +202,7 @@ func (v *settle) listUnexamined() {
 	}
 }
 
-// listMore says that there is more to look at than is listed.
+// listMore lists that there is more to look at than is listed.
 func (v *settle) listMore() {
 	if v.more > 0 {
 		v.report.Flagged = append(v.report.Flagged, Flagged{Path: Name(v.snap.Root), Change: Unexamined, Files: v.more,

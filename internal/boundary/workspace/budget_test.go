@@ -140,8 +140,8 @@ func TestBudgetOfAStart(t *testing.T) {
 	})
 }
 
-// The clock is asked at the first of each 1024 entries, and what is looked at then is
-// told to the user.
+// The clock is read at the first of each 1024 entries, and the directory that is
+// scanned then is reported to the user.
 func TestBudgetIsAskedNowAndThen(t *testing.T) {
 	rules := DefaultRules()
 	at := func(dir string) *walker { return &walker{walk: &walk{rules: &rules}, path: []byte(dir)} }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyContents copies size bytes; of a file with holes only what is none.
+// copyContents copies size bytes; with holes, it copies only the data between them.
 func copyContents(ctx context.Context, src, dst int, size int64, holes bool) error {
 	if !holes {
 		return copyRange(ctx, src, dst, 0, size)

@@ -298,8 +298,8 @@ func (c *treeCopier) contents(src, dst int, st *unix.Stat_t) error {
 	return copyContents(c.ctx, src, dst, st.Size, st.Blocks*512 < st.Size)
 }
 
-// copyXattrs copies the attributes that a program may have set. What does not
-// go is left: a copy is no worse for work without them.
+// copyXattrs copies the attributes that a program may have set. Those that cannot be
+// copied are left out: a copy is no worse for work without them.
 func copyXattrs(src, dst int) {
 	var list [16 << 10]byte
 	n, err := unix.Flistxattr(src, list[:])

@@ -186,8 +186,8 @@ func TestCopyTreeErrors(t *testing.T) {
 	}
 }
 
-// copyRange ends where a file that became shorter ends, and copies what the kernel
-// does not copy by itself.
+// copyRange ends where a file that became shorter ends, and copies itself what the
+// kernel does not copy.
 func TestCopyRange(t *testing.T) {
 	w := tempRoot(t)
 	text := strings.Repeat("0123456789", 1000)
@@ -243,7 +243,7 @@ func TestCopyXattrs(t *testing.T) {
 	}
 }
 
-// As root a copy belongs to whom the original belongs.
+// As root, a copy keeps the owner of the original.
 func TestRootCopyTreeKeepsOwners(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	w, to := tempRoot(t), tempRoot(t)

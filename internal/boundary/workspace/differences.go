@@ -22,7 +22,7 @@ type differ struct {
 	modes map[*listing]map[string]uint16
 }
 
-// differ lists what is not as it was.
+// differ lists what changed.
 func (v *settle) differ(t *tree, l *endWalk, deps []string) {
 	d := &differ{
 		t: t, l: l, rows: map[string]*Difference{}, files: map[string]*changedFile{}, ends: map[string]*changedDir{},
@@ -61,8 +61,8 @@ func joinPath(dir, name string) string {
 	return dir + "/" + name
 }
 
-// match finds for each directory the one that it was: itself, where it stands or
-// where it was moved from, else the one that it took the place of.
+// match finds the earlier state of each directory: the same directory, at its path or
+// where it was moved from; otherwise the one whose place it took.
 func (d *differ) match() {
 	start := d.l.start
 	slices.SortFunc(d.l.dirs, func(a, b *changedDir) int { return strings.Compare(a.path, b.path) })
@@ -137,7 +137,7 @@ func (d *differ) name(at string, n, o named, is bool) {
 	case is && n.typ != o.typ:
 		d.rows[at] = d.row(at, KindType, o, n)
 	case n.typ == unix.DT_DIR:
-		// It has a row of its own where there is something to tell.
+		// A directory with something to report has a row of its own.
 	case !is:
 		d.rows[at] = d.row(at, KindAdded, named{}, n)
 	case n.ino != o.ino:
@@ -162,7 +162,7 @@ func (d *differ) lost(at string, o named) {
 		return // it has a row of its own
 	}
 	if d.rows[at] != nil {
-		return // something else stands there
+		return // something else is there
 	}
 	d.rows[at] = &Difference{Kind: KindDeleted, Type: typeOf(o.typ), OldMode: uint32(o.mode) & 0o7777}
 	d.gone[o.ino] = append(d.gone[o.ino], at)
@@ -236,8 +236,8 @@ func typeOf(typ byte) string {
 	}
 }
 
-// list is what is to be shown: with flags, internals of repositories and
-// installed dependencies as one row each, what is flagged first.
+// list is what will be shown: with flags, internals of repositories and installed
+// dependencies as one row each, what is flagged first.
 func (d *differ) list(v *settle, deps []string) []Difference {
 	for _, m := range d.t.Marks {
 		if m.Dir {
@@ -294,7 +294,7 @@ func (d *differ) kind(top string) Kind {
 	return KindModified
 }
 
-// flags puts into the rows what Settle says of them, and says what it took away.
+// flags copies the findings of Settle into the rows; taken reports what Settle removed.
 func (d *differ) flags(v *settle) (taken func(string) bool) {
 	held := map[string]bool{}
 	root := string(d.t.Root) + "/"

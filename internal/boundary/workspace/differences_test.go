@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// differences settles a tree and words what is listed: kind, path, and what else
-// is told.
+// differences settles a tree and formats what is listed: kind, path, and what else is
+// reported.
 func differences(t testing.TB, s *Snapshot) []string {
 	t.Helper()
 	r, err := s.Settle(context.Background(), t.TempDir())
@@ -163,6 +163,13 @@ func oldTree(t testing.TB) string {
 	return w
 }
 
+func wantList(t *testing.T, got, want []string) {
+	t.Helper()
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("the list is\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
 func TestDifferences(t *testing.T) {
 	for _, c := range changesOfRuns {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,16 +177,18 @@ func TestDifferences(t *testing.T) {
 			w := oldTree(t)
 			s := scanned(t, w, Remember())
 			c.during(t, w)
-			got := differences(t, s)
-			if strings.Join(got, "|") != strings.Join(c.want, "|") {
-				t.Errorf("the list is\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(c.want, "\n  "))
-			}
+			wantList(t, differences(t, s), c.want)
+
+			w = oldTree(t)
+			s = watched(t, w)
+			c.during(t, w)
+			wantList(t, differences(t, s), c.want)
 		})
 	}
 }
 
-// Without the names of the start, what is there is listed all the same, and it
-// is said that the list is not whole.
+// Without the names of the start, what is there is still listed, and the report says
+// that the list is incomplete.
 func TestDifferencesAfterSuddenDeath(t *testing.T) {
 	w := oldTree(t)
 	var b bytes.Buffer
@@ -251,12 +260,12 @@ func TestDifferencesOfDependencies(t *testing.T) {
 	}
 }
 
-// Of two directories with one number, as they are on two file systems, each is found
-// where it stands.
+// Of two directories with one inode number, as on two file systems, each is found at
+// its path.
 func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
 	start := newNames()
-	start.add([]byte("q"), 5, nil, 1)
-	start.add([]byte("p"), 6, nil, 1)
+	start.add([]byte("q"), &dir{ino: 5}, &listing{}, 1)
+	start.add([]byte("p"), &dir{ino: 6}, &listing{}, 1)
 	l := newEndWalk(start, 0)
 	p, q := &changedDir{path: "p", ino: 5}, &changedDir{path: "q", ino: 5}
 	l.dirs = []*changedDir{q, p}
@@ -267,8 +276,8 @@ func TestDirectoriesAreFoundWhereTheyStand(t *testing.T) {
 	}
 }
 
-// A directory is as it was if it stands where it stood and did not change since; its
-// number alone says too little.
+// A directory is unchanged if it is at the same path and did not change since; its
+// number alone proves too little.
 func TestDirectoriesThatDidNotChange(t *testing.T) {
 	w := tempRoot(t)
 	mkdir(t, w+"/d")
@@ -285,7 +294,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 		{"changed since", "old", st.Ctim.Nano(), false},
 	} {
 		start := newNames()
-		start.add([]byte("old"), 5, nil, 1)
+		start.add([]byte("old"), &dir{ino: 5}, &listing{}, 1)
 		l := newEndWalk(start, tt.began)
 		d := &dir{fd: fd, ino: 5}
 		e := l.enter(&walker{path: []byte(tt.path)}, d)
@@ -298,7 +307,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 		path string
 		ino  uint64
 	}{{"a", 5}, {"b", 5}, {"", 0}} {
-		n.add([]byte(l.path), l.ino, nil, 1)
+		n.add([]byte(l.path), &dir{ino: l.ino}, &listing{}, 1)
 	}
 	n.index()
 	for _, tt := range []struct {
@@ -316,7 +325,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 	}
 }
 
-// TestUnsureDifferences: it is said why a list may lack something.
+// TestUnsureDifferences: the report says why a list may be incomplete.
 func TestUnsureDifferences(t *testing.T) {
 	for want, l := range map[string]*endWalk{
 		"more than":             newEndWalk(newNames(), 0),

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,7 +62,7 @@ func isRepository(list []byte, w *walker) bool {
 	for len(list) > 0 {
 		var e entry
 		e, list = next(list)
-		if n := len(e.nameZ); n < 5 || n > 32 {
+		if n := len(e.nameZ); n < 5 || n > 32 || !startsLikeGit(e.nameZ[0]) {
 			continue
 		}
 		switch string(fold(e.name(), w.fold)) {
@@ -76,6 +77,16 @@ func isRepository(list []byte, w *walker) bool {
 		}
 	}
 	return head && (objects && refs || common)
+}
+
+// startsLikeGit reports whether a name with this first byte may be folded to one that
+// isRepository looks for.
+func startsLikeGit(c byte) bool {
+	switch c {
+	case 'h', 'H', 'o', 'O', 'r', 'R', 'c', 'C':
+		return true
+	}
+	return c >= utf8.RuneSelf
 }
 
 // ignoreGone turns the errors of a name that was removed or replaced meanwhile into

@@ -6,4 +6,9 @@
 // Everything it reads may have been arranged by an adversary. No symbolic link
 // is followed while walking, nothing but regular files is opened for reading,
 // and a path string never decides where something lies: descriptors do.
+//
+// protected.tsv is the list of names, builtin.go reads it, rules.go compiles it with what
+// the policy adds, and match.go decides about a name (Rules.match). walk.go goes through a
+// tree with them: scan.go lists what is protected before a run, settle.go looks after it,
+// and quiet.go says where that look is not needed.
 package workspace

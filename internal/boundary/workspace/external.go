@@ -16,9 +16,9 @@ import (
 // own limit is 1 MiB; a path is at most 4 KiB.
 const maxPointer = 8 << 10
 
-// worktrees looks at where the .git files of the tree point. It returns git
-// directories outside the tree that name that worktree, or submodule, in turn:
-// a pointer alone is written by whoever writes the tree and proves nothing.
+// worktrees looks at where the .git files of the tree point. It returns git directories
+// outside the tree that name that worktree, or submodule, in turn: a pointer alone
+// proves nothing, because any writer of the tree can write it.
 func (s *scan) worktrees() []string {
 	var out []string
 	for _, p := range s.pointers {

@@ -21,7 +21,7 @@ type Fact struct {
 	Identity
 }
 
-// Identity tells two states of a file apart without reading it. No program can set
+// Identity distinguishes two states of a file without reading it. No program can set
 // the change time, so that a file that was written to has another identity.
 type Identity struct {
 	Mode  uint32 `json:"m"` // st_mode, with the type
@@ -38,7 +38,7 @@ func IdentityOf(st *unix.Statx_t) Identity {
 		Size: int64(st.Size), Mtime: nanos(st.Mtime), Ctime: nanos(st.Ctime)}
 }
 
-// Same says whether a file is still what it was: nothing but a change of the
+// Same reports whether a file is still what it was: nothing but a change of the
 // clock sets a ctime back (stat(2)).
 func (i Identity) Same(now Identity) bool {
 	return i.Ino == now.Ino && i.Dev == now.Dev && i.Ctime == now.Ctime && i.Mode&typeMask == now.Mode&typeMask
@@ -182,8 +182,8 @@ func appendNames(names, list []byte) []byte {
 // factsMax bounds a line: a path and six numbers.
 const factsMax = 1 << 20
 
-// ReadFacts reads what WriteFacts wrote and calls visit for each file in its
-// order. The path is valid for good.
+// ReadFacts reads what WriteFacts wrote and calls visit for each file in its order. The
+// path stays valid after visit returns.
 func ReadFacts(r io.Reader, visit func(Fact) error) (FactsHeader, error) {
 	var h FactsHeader
 	in := bufio.NewScanner(r)

@@ -42,8 +42,8 @@ func statBeneath(root int, rel string, st *unix.Statx_t) error {
 	return statAt(fd, append([]byte(path.Base(rel)), 0), st)
 }
 
-// replaced lists the paths over which something was mounted and whose name stands
-// for something else at the end, once the tree was walked.
+// replaced lists, after the walk, the paths over which something was mounted and whose
+// names lead to something else at the end.
 func (v *settle) replaced() {
 	for _, r := range v.t.Fixed {
 		v.compare(&r, r.Mode&typeMask != typeDir)
@@ -60,8 +60,8 @@ func (v *settle) replaced() {
 	}
 }
 
-// compare lists r where it is not what it was. contents says whether it is listed
-// too where it is the same file, changed in its place.
+// compare lists r if it changed. With contents set, the same file changed in place is
+// listed too.
 func (v *settle) compare(r *row, contents bool) {
 	full := v.full(string(r.Path))
 	var st unix.Statx_t

@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// TestFixedPaths: of the paths over which something was mounted those are listed
-// whose name stands for something else at the end.
+// TestFixedPaths: paths over which something was mounted are listed if their names lead
+// to something else at the end.
 func TestFixedPaths(t *testing.T) {
 	w := tempRoot(t)
 	for _, name := range []string{"same", "written", "replaced", "removed", "dir/x", "listed", "said", "held/x", "heldx", "linked", "closed/x"} {

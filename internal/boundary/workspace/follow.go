@@ -104,8 +104,8 @@ func statWithoutLinks(real, full string) (located, error) {
 	return at, unix.Statx(h.fd, "", unix.AT_EMPTY_PATH, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &at.st)
 }
 
-// read returns the bytes of the regular file at p as a host program would read
-// them, through links; nil where there is none. Nothing else is ever opened.
+// read returns the bytes of the regular file at p as a host program would read them,
+// through links; nil if there is none. Nothing else is ever opened.
 func (s *scan) read(p string) []byte {
 	if !path.IsAbs(p) {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestLookupBelowALayer: what a run left lies over the workspace: a name is what the
-// layer says it is, also when it says that the name is gone.
+// TestLookupBelowALayer: what a run left overlays the workspace: a name is what the
+// layer says it is, even if the layer says that it is gone.
 func TestLookupBelowALayer(t *testing.T) {
 	dir := t.TempDir()
 	work, over := filepath.Join(dir, "work"), filepath.Join(dir, "over")
@@ -23,7 +23,7 @@ func TestLookupBelowALayer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := unix.Mknod(over+"/gone", unix.S_IFCHR, 0); err != nil { // Linux 5.8 lets anybody
+	if err := unix.Mknod(over+"/gone", unix.S_IFCHR, 0); err != nil { // Linux 5.8 allows any user
 		t.Fatal(err)
 	}
 	s := &scan{found: &tree{Root: Name(work)}, over: over}

@@ -28,7 +28,7 @@ func (s setting) name() string {
 // config is a parsed git configuration file.
 type config struct {
 	settings []setting
-	unusual  bool // holds syntax that git writes nowhere by itself, on which readers may differ
+	unusual  bool // holds syntax that git itself never writes, on which readers may differ
 }
 
 // maxConfig is the size in bytes above which a configuration is not read.
@@ -219,8 +219,7 @@ func (p *configParser) value() (string, bool) {
 	}
 }
 
-// escape reads what follows a backslash in a value. join means that the line
-// goes on.
+// escape reads what follows a backslash in a value. join means that the line continues.
 func (p *configParser) escape() (c byte, join, ok bool) {
 	switch c = p.next(); c {
 	case '\n':

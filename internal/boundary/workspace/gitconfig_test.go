@@ -103,7 +103,7 @@ func TestConfigReadsAsGitDoes(t *testing.T) {
 	}
 }
 
-// What a configuration sets, and what of its syntax git writes nowhere by itself.
+// The settings of a configuration, and its syntax that git itself never writes.
 func TestParseConfig(t *testing.T) {
 	for _, tt := range []struct {
 		config  string

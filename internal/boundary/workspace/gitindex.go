@@ -19,10 +19,10 @@ const maxIndexed = 256 << 20
 // errIndex is an index, or a reftable, that git did not write.
 var errIndex = errors.New("git's own programs do not write one like it")
 
-// eachIndexed calls visit for every path of a git index (gitformat-index(5)),
-// with object names of hash bytes, and the entry that it stands in. Whatever git
-// would read otherwise than in one pass from the beginning is an error: its readers
-// in several threads go by tables at the end, which must lead to the same entries.
+// eachIndexed calls visit with every path in a git index (gitformat-index(5)) and with
+// its entry. Object names have hash bytes. Whatever git would read differently than in
+// one pass from the beginning is an error: its threaded readers use tables at the end,
+// which must lead to the same entries.
 func eachIndexed(data []byte, hash int, visit func(name, entry []byte)) error {
 	end := len(data) - hash
 	if end < 12 || string(data[:4]) != "DIRC" {
@@ -87,7 +87,7 @@ func indexEntry(b []byte, hash int, prefixed bool, name *[]byte) (size, kept int
 	return size, kept, nil
 }
 
-// varint reads a number of several bytes, most at the most; n is 0 where there is none.
+// varint reads a number of several bytes, at most most; n is 0 if there is none.
 func varint(b []byte, most int) (value uint64, n int) {
 	for i, c := range b[:min(len(b), most)] {
 		if value = value<<7 + uint64(c&0x7f); c&0x80 == 0 {
@@ -98,7 +98,7 @@ func varint(b []byte, most int) (value uint64, n int) {
 	return 0, 0
 }
 
-// indexTables checks what stands behind the entries, which end at at.
+// indexTables checks what follows the entries, which end at at.
 func indexTables(data []byte, hash, at int, starts []int) error {
 	u32 := binary.BigEndian.Uint32
 	blocks := true
@@ -124,17 +124,16 @@ func indexTables(data []byte, hash, at int, starts []int) error {
 	return nil
 }
 
-// IndexHarm says why git may not be given data as the index of a repository with
-// a configuration; "" for no reason. Git checks the names that it puts into an
-// index and not those that it finds there: git checkout, git restore and git
-// checkout-index write to whatever path stands in it, a hook of the repository
-// or a file of the user's among them.
+// IndexHarm says why git may not be given data as the index of a repository with a
+// configuration; "" for no reason. Git checks names when it adds them to an index but
+// not when it reads them: git checkout, git restore and git checkout-index write to any
+// path in it, even a hook of the repository or a file of the user.
 func IndexHarm(data, config []byte) string {
 	return indexHarm(data, hashSize(config), func([]byte) {})
 }
 
-// indexHarm is IndexHarm, and tells visit the names. The other length of object
-// names is tried, too: which one git takes is said in another file.
+// indexHarm is IndexHarm, and calls visit with the names. It also tries the other
+// length of object names: another file decides which one git uses.
 func indexHarm(data []byte, hash int, visit func(name []byte)) string {
 	why := ""
 	harm := func(name []byte) {
@@ -157,16 +156,16 @@ func indexHarm(data []byte, hash int, visit func(name []byte)) string {
 	return why
 }
 
-// readable reports whether git, which checks little, could read data as an index
-// with object names of hash bytes; harm sees the names that it would find. An
-// entry that goes on behind the end is one to git, as the page there is zeros.
+// readable reports whether git, which checks little, could read data as an index with
+// object names of hash bytes; harm sees the names that it would find. Git accepts an
+// entry that extends past the end, because the page there is zeros.
 func readable(data []byte, hash int, harm func(name []byte)) bool {
 	end := len(data) - hash
 	if end < 12 || string(data[:4]) != "DIRC" || data[7] < 2 || data[7] > 4 {
 		return false
 	}
 	if eoie := end - hash - 12; eoie >= 12 && string(data[eoie:eoie+4]) == "EOIE" {
-		return true // entries may stand anywhere
+		return true // entries may be anywhere
 	}
 	count, at := int(binary.BigEndian.Uint32(data[8:])), 12
 	var names [][]byte
@@ -315,7 +314,7 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 		if why := v.gitIndex(w, d, e, st); why != "" {
 			return true, v.moveOut(w, d, e, poisoned, why)
 		}
-		if string(fold(e.name(), w.fold)) == "packed-refs" {
+		if string(e.folded) == "packed-refs" {
 			v.packedRefs(w, d, e)
 		}
 	}
@@ -345,7 +344,7 @@ func (v *settle) configOf(w *walker, d *dir) []byte {
 // gitIndex says why e may not stay if it is an index of the repository d, and lists it if it
 // has the names of secrets: what is tracked is not hidden from the next run.
 func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
-	if st.Mode&typeMask != typeReg || !isIndex(fold(e.name(), w.fold)) {
+	if st.Mode&typeMask != typeReg || !isIndex(e.folded) {
 		return ""
 	}
 	if !v.budget.spend(indexPasses * int64(st.Size)) {

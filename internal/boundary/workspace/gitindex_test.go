@@ -94,8 +94,8 @@ type prefixedEntry struct {
 	size        int
 }
 
-// Names of version 4 are put together from the name before. Git refuses to take away
-// more than there is.
+// Names of version 4 are built from the previous name. Git refuses to remove more of it
+// than there is.
 func TestPrefixedIndex(t *testing.T) {
 	long := strings.Repeat("n", 200)
 	for _, tt := range []struct {

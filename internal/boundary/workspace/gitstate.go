@@ -92,8 +92,8 @@ func optionIsHarmless(s setting) bool {
 var steps = []string{"p", "pick", "r", "reword", "e", "edit", "s", "squash", "f", "fixup", "b", "break", "d", "drop", "l", "label",
 	"t", "reset", "m", "merge", "u", "update-ref", "noop", "revert"}
 
-// harmOfSteps judges the steps of a rebase. Git takes a line apart at blanks,
-// tabs and carriage returns.
+// harmOfSteps judges the steps of a rebase. Git splits a line at blanks, tabs and
+// carriage returns.
 func harmOfSteps(data []byte) []string {
 	var harm []string
 	for line := range strings.SplitSeq(string(data), "\n") {
@@ -110,7 +110,7 @@ func harmOfSteps(data []byte) []string {
 	return harm
 }
 
-// harmOfLine judges a file of one line, of which says calls what is wrong with it.
+// harmOfLine judges a file of one line; says is the text for a harmful one.
 func harmOfLine(says string, harmless func(string) bool) func([]byte) []string {
 	return func(data []byte) []string {
 		text := strings.TrimRight(string(data), "\n")
@@ -138,8 +138,8 @@ func harmOfArguments(harmless func() *regexp.Regexp) func([]byte) []string {
 	}
 }
 
-// unquoted takes apart what git has quoted (quote.c): words in single quotes, or
-// of plain characters, with blanks between them.
+// unquoted splits what git has quoted (quote.c): words in single quotes, or of plain
+// characters, with blanks between them.
 func unquoted(s string) (words []string, ok bool) {
 	for s = strings.TrimLeft(s, " "); s != ""; s = strings.TrimLeft(s, " ") {
 		var word strings.Builder
@@ -176,7 +176,7 @@ func harmOfAuthor(data []byte) []string {
 	return nil
 }
 
-// notGits stands for a file as a whole, which git has not written.
+// notGits describes a whole file that git has not written.
 func notGits(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "is not as git writes it (" + hex.EncodeToString(sum[:6]) + ")"

@@ -54,8 +54,8 @@ func TestGitStateHarm(t *testing.T) {
 	}
 }
 
-// Arguments are taken apart as git quotes them; what a shell would take for more
-// than text is none of git's.
+// Arguments are split as git quotes them; anything that a shell would treat as more
+// than text was not written by git.
 func TestUnquoted(t *testing.T) {
 	for text, want := range map[string][]string{
 		"": nil, "  ": nil, "a b": {"a", "b"}, " 'a b'  c": {"a b", "c"}, "a'b c'd": {"ab cd"}, `'it'\''s'`: {"it's"}, `'no'\!'x'`: {"no!x"}, "''": {""},
@@ -276,8 +276,8 @@ func shadow(t *testing.T, repo, name string) {
 	write(t, repo, ".git/objects/pack/pack-1.idx", string(signed(idx)))
 }
 
-// The length of object names is said in the configuration, which git reads to its
-// end; an index that can be read with either writes two sets of files.
+// The configuration sets the length of object names, and git reads it to its end; an
+// index that can be read with either length writes two sets of files.
 func TestIndexOfTwoLengths(t *testing.T) {
 	for _, name := range []string{"../.envrc", "/x", ".git/hooks/post-checkout", ".envrc"} {
 		data := indexOf(20, "", strings.Repeat("a", 10)+"\x0f\xff"+name)

@@ -24,9 +24,9 @@ func blindOf(file, what string) blind {
 	return blind(sum[:8])
 }
 
-// eachBlind calls visit for what makes git look away in an index that git can
-// read: entries that are marked as assumed unchanged or not checked out, and the
-// tables by which git status takes files for unchanged or for known.
+// eachBlind calls visit for what makes git miss changes in an index that git can read:
+// entries that are marked as assumed unchanged or not checked out, and the tables by
+// which git status takes files as unchanged or known.
 func eachBlind(data []byte, hash int, shared func(name string) []byte, visit func(what, name string)) {
 	base := baseNames(data, hash, shared)
 	at := 12
@@ -50,8 +50,8 @@ func eachBlind(data []byte, hash int, shared func(name string) []byte, visit fun
 	})
 }
 
-// eachTable calls visit for what stands behind the entries of an index, which end
-// at at, and returns where it ends.
+// eachTable calls visit for what follows the entries of an index, which end at at, and
+// returns where it ends.
 func eachTable(data []byte, at int, visit func(name string, body []byte)) int {
 	for len(data)-at >= 8 {
 		size := int(binary.BigEndian.Uint32(data[at+4:]))
@@ -79,9 +79,8 @@ func replacements(packed []byte) []string {
 // noteGitFile notes what the index, or the packed refs, of a repository have when the
 // run begins.
 func (s *scan) noteGitFile(w *walker, d *dir, e entry) {
-	name := fold(e.name(), w.fold)
-	packed := string(name) == "packed-refs"
-	if !packed && !isIndex(name) {
+	packed := string(e.folded) == "packed-refs"
+	if !packed && !isIndex(e.folded) {
 		return
 	}
 	if !s.affordsIndex(w, d, e) {
@@ -178,8 +177,8 @@ func IndexBlind(now []byte, was [][]byte, shared, oldShared func(name string) []
 	return blindReasons(now, hash, shared, func(what, name string) bool { return had[what+" "+name] })
 }
 
-// PackedHarm says what packed-refs make git show in the place of something else
-// that they did not; "" for nothing.
+// PackedHarm says what git shows instead of something else because of the packed-refs
+// now, and not of was; "" for nothing.
 func PackedHarm(now, was []byte) string {
 	had, n := replacements(was), 0
 	for _, line := range replacements(now) {

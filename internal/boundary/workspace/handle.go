@@ -11,17 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// handle is one file of a tree that others may be changing. It stands for the
-// file, not for its name: what was learned of it stays true of what is done to
-// it, whatever its name leads to meanwhile. It holds no right to the contents
-// (O_PATH), so that opening it blocks on nothing and acts on nothing.
+// handle is one file of a tree that others may be changing. It refers to the file, not
+// to its name: what was learned of it stays true, whatever its name leads to meanwhile.
+// It holds no right to the contents (O_PATH), so that opening it never blocks and has
+// no side effects.
 type handle struct {
 	fd int
 	st unix.Stat_t // when it was opened
 }
 
-// openHandle opens what stands under a name, a link itself and not what it
-// leads to.
+// openHandle opens the file with a name; of a link, the link itself and not its target.
 func openHandle(dir int, name string) (*handle, error) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -40,11 +39,11 @@ func (h *handle) close() { unix.Close(h.fd) }
 // is reports whether the file is of a type, one of S_IFMT.
 func (h *handle) is(kind uint32) bool { return h.st.Mode&typeMask == kind }
 
-// same reports whether both stand for one file. While a handle is open, no other
-// file gets its number.
+// same reports whether both refer to one file. While a handle is open, no other file
+// gets its number.
 func (h *handle) same(o *handle) bool { return h.st.Ino == o.st.Ino && h.st.Dev == o.st.Dev }
 
-// named reports whether the file is what stands under a name now.
+// named reports whether the name leads to the file now.
 func (h *handle) named(dir int, name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Ino == h.st.Ino && st.Dev == h.st.Dev
@@ -108,8 +107,7 @@ func openState(dir string) (int, error) {
 	return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// chmodFD adds permission bits to the file or directory that a descriptor stands
-// for.
+// chmodFD adds permission bits to the file or directory of a descriptor.
 func chmodFD(fd int, bits uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -121,8 +119,8 @@ func chmodFD(fd int, bits uint32) error {
 	return setMode(fd, st.Mode|bits)
 }
 
-// setMode sets the permission bits of the file or directory that a descriptor
-// stands for, also one of O_PATH, which fchmod(2) does not take.
+// setMode sets the permission bits of the file or directory of a descriptor, even of an
+// O_PATH one, which fchmod(2) does not take.
 func setMode(fd int, mode uint32) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -134,6 +132,6 @@ func setMode(fd int, mode uint32) error {
 	return unix.Chmod(selfPath(fd), mode&0o7777)
 }
 
-// selfPath is a path by which the kernel finds exactly the file that a
-// descriptor of this process stands for (proc_pid_fd(5)).
+// selfPath is a path by which the kernel finds exactly the file of a descriptor of this
+// process (proc_pid_fd(5)).
 func selfPath(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }

@@ -81,7 +81,7 @@ func TestChmodFD(t *testing.T) {
 	}
 }
 
-// A handle stands for its file, whatever its name leads to meanwhile.
+// A handle refers to its file, whatever its name leads to meanwhile.
 func TestHandleIsOfAFile(t *testing.T) {
 	w := tempRoot(t)
 	write(t, w, "a", "one")

@@ -17,9 +17,9 @@ const maxSingle = 256
 
 const linkReason = "another name of it is outside the workspace, or protected"
 
-// hardLinks adds rows for the regular files of which not all names were seen.
-// A name below a protected directory was not, so that a writable name of a
-// protected file gets a row too.
+// hardLinks adds rows for the regular files that have names that were not seen. Names
+// below a protected directory are not seen, so that a writable name of a protected file
+// gets a row too.
 func (s *scan) hardLinks() {
 	var rows []row
 	for _, l := range s.links {

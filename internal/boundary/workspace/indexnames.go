@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IndexName is a name that an index of git has anew.
+// IndexName is a name that is new in an index of git.
 type IndexName struct {
 	Path string // from the workspace; of a listed directory only that
 	Rule *Rule  // of the deny or the hide tier
@@ -18,10 +18,10 @@ type IndexName struct {
 // maxIndexNames bounds how many names of each tier IndexNames returns.
 const maxIndexNames = 100
 
-// IndexNames returns what now, the index of a repository with a configuration,
-// has and was, any index of it before, had not: names of the deny tier by which
-// git would write something else than stands in the tree, and names of secrets
-// that stand there. top is the directory of the tree that the index is for;
+// IndexNames returns names that are in now, the index of a repository with a
+// configuration, and in none of was, its earlier indexes: names of the deny tier with
+// which git would write something different from what is in the tree, and names of
+// secrets that are in the tree. top is the directory of the tree that the index is for;
 // shared reads the second file of a split index.
 func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, shared func(name string) []byte, config []byte) []IndexName {
 	if r.tree == nil {

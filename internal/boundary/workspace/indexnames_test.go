@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// names of an index that are listed, each with its tier.
+// namesListed are the listed names of an index, each with its tier.
 func namesListed(list []IndexName) (out []string) {
 	for _, n := range list {
 		out = append(out, string(n.Rule.Tier)+" "+n.Path)

@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// harmless lists the settings that a new repository may keep, and the values
-// they may have. A key that is not here may name a program, a file to read or
-// a place to send to, now or in a later git, and is therefore not inert. Nor is a
-// remote that git asks by itself for objects that are missing (git diff is enough):
-// a promisor, which a filter or extensions.partialClone makes it as well.
+// harmless lists the settings that a new repository may keep, and the values they may
+// have. A key that is not here may name a program, a file to read or a place to send
+// to, now or in a later git, and is therefore not inert. Nor is a promisor, a remote
+// that git asks automatically for missing objects (git diff is enough); a filter or
+// extensions.partialClone also makes a remote a promisor.
 var harmless = sync.OnceValue(func() map[string]func(string) bool {
 	return map[string]func(string) bool{
 		"core.repositoryformatversion": digits,

@@ -27,7 +27,7 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...Option) ([]*Snapsho
 	var out []*Snapshot
 	options := append(HostSettings(plan.Identity.Home), Fixed(readOnlyPaths(*plan)...), withBudget(NewBudget()))
 	for i, root := range WritableTrees(*plan) {
-		if i > 0 || !plan.Review { // in review mode nothing in the workspace is to be settled
+		if i > 0 || !plan.Review { // in review mode nothing in the workspace must be settled
 			options = append(options[:len(options):len(options)], more...)
 		}
 		own := options[:len(options):len(options)]
@@ -43,7 +43,7 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...Option) ([]*Snapsho
 		snap, err := Scan(ctx, root, rules, own...)
 		var limit *LimitError
 		if errors.As(err, &limit) && limit.Lifted != "" && plan.Accepts(limit.Lifted) {
-			err = nil // the snapshot is whole all the same
+			err = nil // the snapshot is still whole
 		}
 		viewed := plan.Review && i == 0
 		if limit != nil && viewed && len(snap.Hidden()) <= MaxProtected {
@@ -99,9 +99,9 @@ func hideInReadable(ctx context.Context, plan policy.Plan, rules Rules) (out []p
 	return out, nil
 }
 
-// found is what a scan found. Of a workspace that the command sees a view of, only
+// found is what a scan found. In a workspace that the command sees a view of, only
 // secrets and sockets of the host matter: what a host would execute may be changed
-// there, for it reaches no host before a human has seen it.
+// there, because a human sees it before it reaches a host.
 func found(plan policy.Plan, snap *Snapshot, root string, viewed bool) policy.Additions {
 	if root == plan.Workspace {
 		root = ""
@@ -160,7 +160,7 @@ func readOnlyPaths(plan policy.Plan) []policy.PathRule {
 	return slices.DeleteFunc(slices.Clone(plan.Paths), func(r policy.PathRule) bool { return r.Access == policy.Write })
 }
 
-// inTree says of rows which tree they belong to; "" is the workspace.
+// inTree sets the tree of the rows that have none; "" is the workspace.
 func inTree(root string, rows []policy.Protected) []policy.Protected {
 	for i := range rows {
 		if rows[i].Root == "" {

@@ -42,9 +42,9 @@ func (v *settle) leadsToRepository(rel, target string) bool {
 }
 
 // openInTrees opens the directory that target names when it is read in the directory
-// rel, if that lies in one of the trees and no link is on the way; else -1. A
-// text that is not in its shortest form is not followed: "link/.." is another
-// place for the kernel than for who reads it.
+// rel, if that lies in one of the trees and no link is on the way; else it returns -1.
+// A text that is not in its shortest form is not followed: the kernel resolves
+// "link/.." to a different place than its text suggests.
 func (v *settle) openInTrees(rel, target string) int {
 	if path.Clean(target) != target {
 		return -1

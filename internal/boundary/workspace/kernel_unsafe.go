@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The two calls here are made once for each directory and each regular file of
-// a tree. They take names as they stand in a getdents64 buffer, with the NUL
-// after them, so that no string is made of a name that nobody keeps.
+// The two calls here are made once for each directory and each regular file of a tree.
+// They take names directly from a getdents64 buffer, with the NUL after them, to avoid
+// making strings that would not be kept.
 
 // openAt opens the directory named nameZ below dir, never through a link.
 func openAt(dir int, nameZ []byte) (int, error) {

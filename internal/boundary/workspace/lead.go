@@ -84,7 +84,6 @@ func (s *obeyVisitor) beforeRules(w *walker, d *dir, e entry) (bool, error) {
 		return false, nil
 	}
 	var below sub
-	name := fold(e.name(), w.fold)
-	rule := w.match(d, e, name, &below)
-	return string(name) != ".git" && (rule == nil || rule.Tier != Deny) && len(below.states) == 0, nil
+	rule := w.match(d, e, &below)
+	return string(e.folded) != ".git" && (rule == nil || rule.Tier != Deny) && len(below.states) == 0, nil
 }

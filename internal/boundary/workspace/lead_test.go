@@ -119,7 +119,7 @@ func TestAroundEnters(t *testing.T) {
 	w := &walker{walk: &walk{rules: &rules}, fold: make([]byte, 0, 256)}
 	d := &dir{states: []*node{rules.root}}
 	passed := func(name string, typ byte) bool {
-		done, err := s.beforeRules(w, d, entry{nameZ: []byte(name + "\x00"), typ: typ})
+		done, err := s.beforeRules(w, d, entry{nameZ: []byte(name + "\x00"), folded: fold([]byte(name), nil), typ: typ})
 		must(t, err)
 		return done
 	}

@@ -42,9 +42,9 @@ func enclosed() Option { return func(s *scan) { s.enclosed = true } }
 // outOfHistory is the rule for links in such a tree.
 var outOfHistory = &Rule{Pattern: "link", Reason: "the agent on the host writes through it"}
 
-// staysIn reports whether the text of a link keeps it in the tree. certain asks that the
-// kernel takes the text so too: behind a name that is a link ".." leads elsewhere. A name
-// that is no link any more stays.
+// staysIn reports whether the text of a link keeps it in the tree. certain requires
+// that the kernel resolves the text the same way: after a name that is a link, ".."
+// leads elsewhere. A name that is no longer a link stays.
 func (v *settle) staysIn(d *dir, w *walker, e entry, certain bool) bool {
 	buf := make([]byte, 4096)
 	n, err := unix.Readlinkat(d.fd, string(e.name()), buf)

@@ -37,8 +37,8 @@ func (s *scan) finish(ctx context.Context) ([]string, error) {
 	return outside, nil
 }
 
-// followLinks adds rows for the targets of links that stand under a protected
-// name, at any distance, and of links inside protected directories.
+// followLinks adds rows for the targets of links that have a protected name, at any
+// distance, and of links inside protected directories.
 func (s *scan) followLinks(ctx context.Context) error {
 	seen := map[string]bool{}
 	for i := 0; i < len(s.found.Rows) && i <= 4*MaxProtected; i++ {

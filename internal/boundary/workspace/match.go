@@ -8,6 +8,53 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// match finds the strictest rule for e and leaves in s the partial matches.
+func (w *walker) match(d *dir, e entry, s *sub) *Rule {
+	best := w.rules.match(dirState{d.states, d.git, d.inGit, d.dep != nil}, e.typ, e.folded, s)
+	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
+		return nil
+	}
+	w.listed = w.listed || best != nil && e.typ != unix.DT_DIR
+	return best
+}
+
+// dirState is what counts of a directory when its names are matched.
+type dirState struct {
+	states []*node
+	git    bool
+	inGit  bool
+	dep    bool // below a tree that is listed as one
+}
+
+func (r *Rules) match(d dirState, typ byte, name []byte, s *sub) *Rule {
+	var found [8]*node
+	hits := found[:0]
+	for _, n := range d.states {
+		hits = n.step(name, hits)
+	}
+	hits = r.tree.step(name, hits)
+	if d.git {
+		hits = r.git.step(name, hits)
+	}
+	var best *Rule
+	for _, n := range hits {
+		if typ == unix.DT_DIR && (n.exact != nil || n.globs != nil) {
+			s.states = append(s.states, n)
+		}
+		rule := n.rule
+		if rule == nil && typ == unix.DT_LNK {
+			rule = n.below // a link here may put a whole listed directory into place
+		}
+		if rule == nil || rule.Where == Project && (d.inGit || d.dep) || rule.Tier == Flag && (typ == unix.DT_DIR) != rule.Dir {
+			continue
+		}
+		if best == nil || best.Tier == Flag {
+			best = rule
+		}
+	}
+	return best
+}
+
 // Look is where in a tree names are looked up in a list of rules: it carries
 // what the names above have matched already. The zero value is of no use;
 // [Rules.Look] gives that of the top.

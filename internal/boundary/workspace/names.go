@@ -14,10 +14,14 @@ import (
 // make a tree that is larger than memory.
 const maxNames = 1 << 19
 
+// maxDirs bounds how many directories are remembered, at about 300 bytes each, where there
+// are more names than that: those that may be quiet, with the directories in them.
+const maxDirs = 1 << 17
+
 // walkMemory is what a walk remembers of names; the zero value is nothing.
 type walkMemory struct {
 	names *names   // of a tree at the start
-	atEnd *endWalk // of what is not as it was
+	atEnd *endWalk // of what changed
 }
 
 // entries visits the entries of d, and remembers them if that is wanted.
@@ -30,19 +34,22 @@ func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
 	if w.names != nil || end != nil {
 		kept = make([]byte, 0, len(list))
 	}
-	count := 1
+	count, plain, below := 1, true, false
 	for len(list) > 0 {
 		var e entry
 		e, list = next(list)
 		if e.nameZ == nil {
 			continue
 		}
-		w.st.Mode = 0
+		w.st.Mode, w.listed = 0, e.typ == unix.DT_UNKNOWN
 		if err := w.entry(d, e, &subs); err != nil {
 			return nil, err
 		}
 		if kept != nil {
 			kept, count = appendName(kept, e, w.st.Mode), count+1
+			below = below || e.typ == unix.DT_DIR
+			// A file with several names, or with another mounted over it, can be changed elsewhere.
+			plain = plain && !w.listed && (w.st.Mode&typeMask != typeReg || w.st.Nlink < 2 && w.st.Ino == e.ino)
 		}
 		if w.atEnd != nil && w.st.Mode != 0 && w.st.Mode&typeMask != typeDir && (end != nil || nanos(w.st.Ctime) >= w.atEnd.began) {
 			w.atEnd.file(w, d, e, &w.st)
@@ -52,7 +59,7 @@ func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
 	case end != nil:
 		w.atEnd.leave(end, kept, count)
 	case w.names != nil:
-		w.names.add(w.path, d.ino, kept, count)
+		w.names.add(w.path, d, &listing{list: kept, subs: below, watched: d.watched && plain && !d.gits()}, count)
 	}
 	return subs, nil
 }
@@ -65,6 +72,7 @@ type names struct {
 	left   atomic.Int64 // names that still fit
 	byIno  map[uint64][]*listing
 	byPath map[string]*listing
+	watch  watch
 }
 
 // listing is one directory as it was: its entries one after another, see
@@ -74,6 +82,11 @@ type listing struct {
 	ino  uint64 // as the directory above has it; 0 of the root
 	list []byte
 	seen atomic.Bool // at the end: it is there
+
+	watched bool  // it may be quiet: nothing in it but directories has to be looked at then
+	ctime   int64 // when it was watched
+	subs    bool  // there are directories in it
+	dep     bool  // below a tree that is listed as one
 }
 
 // named is one entry of a listing.
@@ -85,7 +98,7 @@ type named struct {
 }
 
 func newNames() *names {
-	n := &names{}
+	n := &names{watch: watch{first: unwatched}}
 	n.left.Store(maxNames)
 	return n
 }
@@ -93,13 +106,21 @@ func newNames() *names {
 // whole reports whether every name is remembered.
 func (n *names) whole() bool { return n.left.Load() >= 0 }
 
-func (n *names) add(path []byte, ino uint64, list []byte, count int) {
+func (n *names) add(path []byte, d *dir, l *listing, count int) {
 	if n.left.Add(-int64(count)) < 0 {
-		return
+		if !l.watched {
+			return
+		}
+		l.list = directoriesOf(l.list)
 	}
+	l.path, l.ino, l.ctime, l.dep = string(path), d.ino, d.ctime, d.dep != nil
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.dirs = append(n.dirs, &listing{path: string(path), ino: ino, list: list})
+	if n.whole() || len(n.dirs) < maxDirs {
+		n.dirs = append(n.dirs, l)
+	} else {
+		n.watch.ended.Store(true)
+	}
 }
 
 // index prepares look-ups.
@@ -112,8 +133,8 @@ func (n *names) index() {
 	}
 }
 
-// at returns the listing of the directory that stands at path and has the inode
-// ino: if it can be, the one that stood there.
+// at returns the listing of a directory with the inode ino, preferably the one that was
+// at path.
 func (n *names) at(path string, ino uint64) *listing {
 	all := n.byIno[ino]
 	for _, l := range all {
@@ -142,6 +163,19 @@ func appendName(list []byte, e entry, mode uint16) []byte {
 	return append(list, name...)
 }
 
+// directoriesOf returns the entries of a listing that are directories.
+func directoriesOf(list []byte) []byte {
+	var out []byte
+	for len(list) > 0 {
+		size := 13 + int(binary.NativeEndian.Uint16(list[11:]))
+		if list[10] == unix.DT_DIR {
+			out = append(out, list[:size]...)
+		}
+		list = list[size:]
+	}
+	return out
+}
+
 // eachName calls f for the entries of a listing.
 func eachName(list []byte, f func(named)) {
 	for len(list) > 0 {
@@ -157,8 +191,11 @@ func eachName(list []byte, f func(named)) {
 // endWalk is what the walk at the end saw that is not as it was.
 type endWalk struct {
 	start *names // nil where they are lost, or too many
+	known *names // of directories that may be quiet: start, or what was kept of too many; nil where they are lost
 	many  bool
 	began int64
+
+	happened map[string]bool // directories by handle; nil if unknown, and then none is quiet
 
 	mu    sync.Mutex
 	dirs  []*changedDir
@@ -181,17 +218,17 @@ type changedDir struct {
 type changedFile struct {
 	dir, name string
 	st        unix.Statx_t
-	in        *listing // its directory at the start, if that is no changedDir
+	in        *listing // its directory at the start, if that is not a changedDir
 }
 
 func newEndWalk(start *names, began int64) *endWalk {
-	l := &endWalk{start: start, began: began}
+	l := &endWalk{start: start, known: start, began: began}
 	l.left.Store(maxNames)
 	if start != nil && !start.whole() {
 		l.start, l.many = nil, true
 	}
-	if l.start != nil {
-		l.start.index()
+	if l.known != nil {
+		l.known.index()
 	}
 	return l
 }

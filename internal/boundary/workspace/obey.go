@@ -123,7 +123,7 @@ func (s *scan) protectNamed(line, from, home, rule, reason string) {
 	}
 }
 
-// Bounds of what is followed and read to find what is obeyed: who wrote the tree
+// Limits on what is followed and read to find what is obeyed: the author of the tree
 // chose how much there is.
 const (
 	maxFollowed = 100_000
@@ -175,7 +175,7 @@ func (s *scan) startDirs(f gitFile) []string {
 	return out
 }
 
-// target is the absolute path that a value stands for; "" for none.
+// target is the absolute path that a value means; "" for none.
 func target(from, value, home string) string {
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
 		if home == "" {

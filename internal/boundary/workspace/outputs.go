@@ -36,9 +36,9 @@ func MakeOutputs(plan policy.Plan) error {
 	return nil
 }
 
-// openOutput gives a directory that was made a moment ago its mode, and as root its
-// owner. Another run may have exchanged it meanwhile: what is no empty directory of
-// ours, closed to all others, is left as it is.
+// openOutput gives a directory that was just made its mode, and as root its owner.
+// Another run may have exchanged it meanwhile: anything but an empty directory of ours,
+// closed to all others, is left as it is.
 func openOutput(parent int, name string, plan policy.Plan) error {
 	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

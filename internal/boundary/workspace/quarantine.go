@@ -97,9 +97,9 @@ const maxExchanged = 64
 
 var errExchanged = errors.New("something else was put there again and again: another run is at work in the same tree")
 
-// take moves what stands under a name of dir into a slot of its own and completes
-// item, by what was in fact moved. exchanged says that this is not what stood
-// there at first: what did may be back under the name.
+// take moves the file with a name of dir into a slot of its own and completes item from
+// what was in fact moved. exchanged reports that this is not the file that was there at
+// first: that one may be back under the name.
 func (q *quarantine) take(dir int, name string, item *Quarantined) (exchanged bool, err error) {
 	h, err := openHandle(dir, name)
 	if err != nil {
@@ -135,8 +135,8 @@ func (q *quarantine) take(dir int, name string, item *Quarantined) (exchanged bo
 	return exchanged, manifest(slot, item)
 }
 
-// moveByCopy is move for another file system: what was copied is removed, and
-// nothing that came into its place.
+// moveByCopy is move for another file system: it removes what was copied, but nothing
+// that took its place.
 func (q *quarantine) moveByCopy(h *handle, dir int, name string, held int, item *Quarantined) (exchanged bool, err error) {
 	defer loosen(dir)()
 	c := copier{left: maxHeldCopy, afford: q.afford}
@@ -151,7 +151,7 @@ func (q *quarantine) moveByCopy(h *handle, dir int, name string, held int, item 
 	return false, removeEntry(dir, name)
 }
 
-// describe completes item from what was moved, of which a copy may be held.
+// describe completes item from what was moved; held may contain a copy of it.
 func (q *quarantine) describe(h *handle, held int, name string, item *Quarantined) {
 	item.Type, item.Mode = "special", h.st.Mode&0o7777
 	switch h.st.Mode & typeMask {
@@ -171,8 +171,8 @@ func (q *quarantine) describe(h *handle, held int, name string, item *Quarantine
 	}
 }
 
-// disarm takes from a held file what lets somebody run it by accident. One with a
-// second name is left: that name may be anywhere.
+// disarm removes the permissions by which a held file could be run by accident. A file
+// with a second name is left as it is: that name may be anywhere.
 func disarm(held int, name string, mode uint32) {
 	h, err := openHandle(held, name)
 	if err != nil {

@@ -161,8 +161,8 @@ func TestQuarantineOfWhatIsBeingExchanged(t *testing.T) {
 	}
 }
 
-// TestDisarm: nobody runs a held file by accident. A file with a second name is left as
-// it is, for that name may be anywhere.
+// TestDisarm: a held file cannot be run by accident. A file with a second name is left
+// as it is, because that name may be anywhere.
 func TestDisarm(t *testing.T) {
 	w := tempRoot(t)
 	for _, name := range []string{"program", "linked", "dir/x"} {

@@ -102,7 +102,7 @@ func tableRecords(data []byte) ([]string, error) {
 
 func u24(b []byte) int { return int(b[0])<<16 | int(b[1])<<8 | int(b[2]) }
 
-// first is where the type of the block at stands.
+// first is the offset of the type of the block at.
 func (t *reftable) first(at int) int {
 	if at == 0 {
 		return t.header
@@ -118,8 +118,8 @@ func (t *reftable) kind(at int) byte {
 }
 
 // records calls visit for each record of the block at with the name, the three bits
-// beside its length and what stands behind it, of which visit returns the length. It
-// returns where the next block begins.
+// beside its length, and what follows it, whose length visit returns. It returns where
+// the next block begins.
 func (t *reftable) records(at int, visit func(name string, kind uint64, rest []byte) int) (next int, err error) {
 	p := t.first(at) + 4
 	if p > t.end {

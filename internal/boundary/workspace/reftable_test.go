@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tableOf makes a reftable of one block with refs of one object each; of one that
-// begins with "-" it says that it is deleted.
+// tableOf makes a reftable of one block with refs of one object each; a ref whose name
+// begins with "-" is marked as deleted.
 func tableOf(names ...string) []byte {
 	header := "REFT\x01\x00\x10\x00" + strings.Repeat("\x00", 15) + "\x01"
 	block, last := header+"r\x00\x00\x00", ""

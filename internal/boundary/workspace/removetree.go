@@ -29,9 +29,9 @@ func RemoveTree(dir string) error {
 	return nil
 }
 
-// removeEntry removes what stands under a name, and all below it. Others may be
-// changing it: nothing outside the directory that was opened is removed, and what
-// they add may be left, which is an error.
+// removeEntry removes the file with a name, and all below it. Others may be changing
+// it: nothing outside the directory that was opened is removed, and what they add may
+// be left, which is an error.
 func removeEntry(dir int, name string) error {
 	err := unix.Unlinkat(dir, name, 0)
 	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) { // unlink(2) of a directory

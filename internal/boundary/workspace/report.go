@@ -68,11 +68,10 @@ const (
 	KindModified Kind = "modified"
 	KindDeleted  Kind = "deleted"
 	KindRenamed  Kind = "renamed"
-	KindType     Kind = "type" // another kind of file stands there
+	KindType     Kind = "type" // it is another kind of file
 )
 
-// Difference is a file that is not what it was when the run began, whoever
-// changed it.
+// Difference is a file that changed since the run began, whatever changed it.
 type Difference struct {
 	Path    Name     `json:"path"` // absolute
 	Kind    Kind     `json:"kind"`
@@ -83,5 +82,5 @@ type Difference struct {
 	Size    int64    `json:"size,omitempty"`     // bytes
 	Files   int64    `json:"files,omitempty"`    // how many changed in a tree that is listed as one
 	Held    Name     `json:"held,omitempty"`     // where it was moved, see Quarantined
-	Flag    *Flagged `json:"flag,omitempty"`     // why it is to be looked at first
+	Flag    *Flagged `json:"flag,omitempty"`     // why it should be looked at first
 }

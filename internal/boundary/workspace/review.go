@@ -41,7 +41,7 @@ type ReviewState string
 
 // The states.
 const (
-	ReviewRunning ReviewState = "running" // the run goes on, or died and was not looked after yet
+	ReviewRunning ReviewState = "running" // the run is still active, or died and was not looked after yet
 	ReviewWaiting ReviewState = "waiting" // nothing was decided
 	ReviewPartly  ReviewState = "partly"
 	ReviewApplied ReviewState = "applied"
@@ -95,8 +95,8 @@ func ReadReview(dir string) (Review, error) {
 // and not a crash of the machine, before which nothing was done.
 func (r Review) Begin(dir string) error { return r.write(dir, false) }
 
-// Write replaces review.json at once: whoever reads it, also after a sudden
-// death, finds the old one or the new one.
+// Write replaces review.json at once: a reader finds the old one or the new one, even
+// after a crash.
 func (r Review) Write(dir string) error { return r.write(dir, true) }
 
 func (r Review) write(dir string, durable bool) error {
@@ -111,9 +111,9 @@ func (r Review) write(dir string, durable bool) error {
 	return nil
 }
 
-// ReplaceFile writes a file beside path and renames it there, so that whoever reads it
-// finds the old one or the new one. With durable set the new one also outlives a crash
-// of the machine.
+// ReplaceFile writes a file beside path and renames it to path, so that a reader finds
+// the old one or the new one. With durable set the new one also outlives a crash of the
+// machine.
 func ReplaceFile(path string, content []byte, durable bool) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {
@@ -166,5 +166,5 @@ func Reviews(state string) ([]Review, error) {
 	return out, errors.Join(errs...)
 }
 
-// Of says whether the review is of a workspace.
+// Of reports whether the review is of a workspace.
 func (r Review) Of(workspace string) bool { return string(r.Workspace) == workspace }

@@ -25,11 +25,11 @@ const (
 	sameBytesMax = 256 << 20 // bytes that are compared to find files that only look changed
 )
 
-// EndReview finishes the storage of a run that has ended: it keeps the originals
-// of what was changed and says that the review waits; the storage of a run that
-// changed nothing is removed, and kept is false. died says that the supervisor
-// did not do it. It may be called again after a sudden death; a review that does
-// not say that its run goes on is left alone.
+// EndReview finishes the storage of a run that has ended: it keeps the originals of
+// what was changed and sets the review to waiting; the storage of a run that changed
+// nothing is removed, and kept is false. died says that the supervisor did not do it.
+// It may be called again after a sudden death; a review that is not recorded as running
+// is left alone.
 func EndReview(ctx context.Context, dir string, died bool) (kept bool, err error) {
 	r, err := ReadReview(dir)
 	if err != nil || r.State != ReviewRunning {
@@ -88,7 +88,7 @@ func (e *reviewEnd) open() error {
 	}
 	fd, err := openResolved(string(e.review.Workspace), unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil // gone: what was changed is kept all the same
+		return nil // gone: what was changed is still kept
 	}
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Dev != e.review.Dev || st.Ino != e.review.Ino {
@@ -106,7 +106,7 @@ func (e *reviewEnd) close() {
 	}
 }
 
-// original is what stands in the workspace at a path, if anything does.
+// original opens what the workspace has at a path, if anything.
 func (e *reviewEnd) original(path string, flags int) (int, error) {
 	if e.lower < 0 {
 		return -1, fs.ErrNotExist
@@ -184,7 +184,7 @@ func (e *reviewEnd) merged(ctx context.Context, parent int, name, path string, d
 	return e.walk(ctx, fd, path, depth+1)
 }
 
-// same says whether a file that is in the upper layer is what the workspace has:
+// same reports whether a file that is in the upper layer is what the workspace has:
 // it was opened for writing, or given another time.
 func (e *reviewEnd) same(fd int, name, path string, st *unix.Stat_t) bool {
 	was, there := e.statOriginal(path)
@@ -221,7 +221,7 @@ func (e *reviewEnd) same(fd int, name, path string, st *unix.Stat_t) bool {
 	return false
 }
 
-// compareCopy finds what is not as it was when the copy was made.
+// compareCopy finds what changed since the copy was made.
 func (e *reviewEnd) compareCopy(ctx context.Context) error {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -299,7 +299,7 @@ func (e *reviewEnd) keepOriginals(ctx context.Context) error {
 	return err
 }
 
-// wasChanged says whether a path or something above it was changed.
+// wasChanged reports whether a path or something above it was changed.
 func (e *reviewEnd) wasChanged(path string) bool {
 	for {
 		if e.changed[path] {

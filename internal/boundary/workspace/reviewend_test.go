@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// running lays out a review whose run goes on, and returns its directory. The
-// workspace has the files a and d/b and the link l to a.
+// running lays out a review of an active run, and returns its directory. The workspace
+// has the files a and d/b and the link l to a.
 func running(t *testing.T) (dir, space string) {
 	t.Helper()
 	dir, space = filepath.Join(tempRoot(t), "s"), tempRoot(t)
@@ -78,8 +78,8 @@ func TestEndReview(t *testing.T) {
 	}
 }
 
-// Another directory in the place of the workspace vouches for nothing: all that
-// the run wrote counts as changed.
+// If another directory is in the place of the workspace, nothing can be compared with
+// it: all that the run wrote counts as changed.
 func TestEndReviewOfAnotherWorkspace(t *testing.T) {
 	dir, space := running(t)
 	write(t, filepath.Join(dir, UpperDir), "a", "one")

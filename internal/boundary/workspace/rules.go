@@ -197,13 +197,15 @@ type node struct {
 	exact map[string]*node
 	globs *globs // nil where no pattern has "*"
 	rule  *Rule  // the pattern that ends here
-	below *Rule  // a deny pattern that goes on from here
+	below *Rule  // a deny pattern that continues from here
 }
 
-// globs are the patterns with "*" of a node.
+// globs are the patterns with "*" of a node, in lists; the tables say which list, 0
+// being empty.
 type globs struct {
-	first [256][]glob // by their first byte
-	last  [256][]glob // those that begin with "*", by their last byte
+	first [256]uint16 // of the patterns by their first byte
+	last  [256]uint16 // of those that begin with "*", by their last byte
+	lists [][]glob
 }
 
 type glob struct {
@@ -211,15 +213,25 @@ type glob struct {
 	to      *node
 }
 
+// list is where the pattern c belongs.
+func (g *globs) list(c string) *[]glob {
+	at := &g.first[c[0]]
+	if c[0] == '*' {
+		at = &g.last[c[len(c)-1]]
+	}
+	if *at == 0 {
+		*at = uint16(len(g.lists))
+		g.lists = append(g.lists, nil)
+	}
+	return &g.lists[*at]
+}
+
 func (n *node) edge(c string) *node {
 	if strings.Contains(c, "*") {
 		if n.globs == nil {
-			n.globs = &globs{}
+			n.globs = &globs{lists: make([][]glob, 1)}
 		}
-		at := &n.globs.first[c[0]]
-		if c[0] == '*' {
-			at = &n.globs.last[c[len(c)-1]]
-		}
+		at := n.globs.list(c)
 		for _, g := range *at {
 			if g.pattern == c {
 				return g.to
@@ -248,13 +260,9 @@ func (n *node) step(name []byte, to []*node) []*node {
 	if n.globs == nil {
 		return to
 	}
-	for _, g := range n.globs.first[name[0]] {
-		if globMatch(g.pattern, name) {
-			to = append(to, g.to)
-		}
-	}
-	for _, list := range [2][]glob{n.globs.last[name[len(name)-1]], n.globs.last['*']} {
-		for _, g := range list {
+	g := n.globs
+	for _, list := range [3]uint16{g.first[name[0]], g.last[name[len(name)-1]], g.last['*']} {
+		for _, g := range g.lists[list] {
 			if globMatch(g.pattern, name) {
 				to = append(to, g.to)
 			}
@@ -263,21 +271,30 @@ func (n *node) step(name []byte, to []*node) []*node {
 	return to
 }
 
-// globMatch matches name with a pattern in which only "*" is special.
+// globMatch matches name with a pattern in which only "*" is special. The end of the
+// pattern is compared first: most names differ there.
 func globMatch(p string, name []byte) bool {
-	star := strings.IndexByte(p, '*')
-	if star < 0 {
-		return p == string(name)
+	for len(p) > 0 && p[len(p)-1] != '*' {
+		last := len(name) - 1
+		if last < 0 || name[last] != p[len(p)-1] {
+			return false
+		}
+		p, name = p[:len(p)-1], name[:last]
 	}
-	if len(name) < len(p)-strings.Count(p, "*") || string(name[:star]) != p[:star] {
-		return false
+	for len(p) > 0 && p[0] != '*' {
+		if len(name) == 0 || name[0] != p[0] {
+			return false
+		}
+		p, name = p[1:], name[1:]
 	}
-	p, name = p[star+1:], name[star:]
-	if strings.IndexByte(p, '*') < 0 {
-		return len(name) >= len(p) && string(name[len(name)-len(p):]) == p
+	switch p {
+	case "":
+		return len(name) == 0
+	case "*":
+		return true
 	}
 	for i := range len(name) + 1 {
-		if globMatch(p, name[i:]) {
+		if globMatch(p[1:], name[i:]) {
 			return true
 		}
 	}

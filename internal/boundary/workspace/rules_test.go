@@ -182,8 +182,8 @@ func TestCleanPattern(t *testing.T) {
 	}
 }
 
-// What a user adds counts before the list, and what he takes away is taken away in
-// the place that he named.
+// A user's additions take precedence over the list, and a removal applies only to the
+// place that the user named.
 func TestRulesOfAUser(t *testing.T) {
 	r, err := RulesWith(Changes{Protect: []string{"Makefile", "*.sublime-build", "*.sublime-build"}, Unprotect: []string{".git/HOOKS", ".vscode", "hooks", "a/.envrc"}})
 	must(t, err)

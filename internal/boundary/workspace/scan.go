@@ -40,16 +40,15 @@ const (
 type Option func(*scan)
 
 // GitConfig hands in a configuration file that git reads for every repository
-// (~/.gitconfig, $XDG_CONFIG_HOME/git/config, /etc/gitconfig): what it names in
-// the workspace is protected too. name is its absolute path, home what "~/"
-// stands for in it.
+// (~/.gitconfig, $XDG_CONFIG_HOME/git/config, /etc/gitconfig): what it names in the
+// workspace is protected too. name is its absolute path, home what "~/" means in it.
 func GitConfig(name, home string, data []byte) Option {
 	return func(s *scan) { s.shared = append(s.shared, gitFile{name: name, home: home, data: data}) }
 }
 
-// Remember makes Scan remember names, so that the report of Settle lists all
-// that changed. Without it, and of a Snapshot that was loaded, the list is what
-// change times tell: what is gone or was renamed is not in it.
+// Remember makes Scan remember names, so that the report of Settle lists all that
+// changed. Without it, and for a Snapshot that was loaded, the list is based on change
+// times: deleted and renamed files are not in it.
 func Remember() Option { return func(s *scan) { s.names = newNames() } }
 
 // LimitError is a tree with more to protect than one run can.
@@ -83,6 +82,9 @@ func Scan(ctx context.Context, root string, r Rules, options ...Option) (*Snapsh
 		return nil, err
 	}
 	defer unix.Close(s.root)
+	if s.names != nil {
+		s.names.watch.begin(s.root, s.found.Dev)
+	}
 	if err := run(ctx, s.root, &r, maxPath, false, s, walkMemory{names: s.names}); err != nil {
 		return nil, fmt.Errorf("scanning workspace %s: %w", root, err)
 	}
@@ -236,8 +238,8 @@ func sumAt(dir int, name []byte, limit int64) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// openFile opens a regular file for reading, never through a link and never
-// anything else, the opening of which may block or act; nil if it is not one.
+// openFile opens a regular file for reading, never through a link. It never opens
+// anything else, because that may block or have side effects; it returns nil instead.
 func openFile(dir int, name string) *os.File {
 	h, err := openHandle(dir, name)
 	if err != nil {

@@ -29,18 +29,18 @@ func (r *Rules) secret(e *Rule) {
 	}
 }
 
-// secretRule finds the rule that hides e; nil for none. What the user named
-// counts before the list, and an exception before what it is taken from.
+// secretRule finds the rule that hides e; nil for none. What the user named takes
+// precedence over the list, and an exception over the rule that it restricts.
 func (r *Rules) secretRule(w *walker, d *dir, e entry) *Rule {
-	best := r.secretRuleOf(fold(e.name(), w.fold), func() string { return w.at(e) })
+	best := r.secretRuleOf(e.folded, func() string { return w.at(e) })
 	if best == nil || best.Tier == Show || best.Ref != "" && d.dep != nil {
-		return nil // the keys in installed packages are nobody's
+		return nil // keys in installed packages are not secret
 	}
 	return best
 }
 
-// secretRuleOf finds the rule of the hide or show tier that counts for a folded
-// name, which stands at the path that at tells.
+// secretRuleOf finds the rule of the hide or show tier that applies to a folded name;
+// at returns its path.
 func (r *Rules) secretRuleOf(name []byte, at func() string) *Rule {
 	var best *Rule
 	better := func(one *Rule) {
@@ -105,9 +105,9 @@ func holdsKey(dir int, name string) bool {
 	return bytes.Contains(buf[:n], []byte("PRIVATE KEY"))
 }
 
-// hideSecrets makes rows of the secrets that were found, but for those of the
-// list that a repository tracks: they are in its objects as well, and git would
-// take an unreadable file for a change.
+// hideSecrets makes rows of the secrets that were found, except those of the list that
+// a repository tracks: they are in its objects as well, and git would take an
+// unreadable file for a change.
 func (s *scan) hideSecrets() {
 	indexes := map[string]map[string]bool{}
 	for _, r := range s.secrets {

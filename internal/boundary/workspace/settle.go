@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Settle looks at the tree again after everything inside has ended. What
-// appeared under a name of the deny tier is moved to stateDir/quarantine, which
-// must be outside every view. The error is about what could not be done; the
-// report holds what was done all the same.
+// Settle looks at the tree again after everything inside has ended. What appeared under
+// a name of the deny tier is moved to stateDir/quarantine, which must be outside every
+// view. The error is about what could not be done; the report still holds what was
+// done.
 func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) {
 	if s.Budget == nil {
 		s.Budget = NewBudget()
@@ -98,6 +98,7 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 	var m walkMemory
 	if !external && v.snap.remember {
 		m.atEnd = newEndWalk(v.snap.names, v.snap.began)
+		m.atEnd.find(v.snap.NoLinks)
 	}
 	if err := run(ctx, fd, &v.snap.rules, 0, external, v, m); err != nil {
 		return err
@@ -235,9 +236,8 @@ func (v *settle) beforeRules(w *walker, d *dir, e entry) (bool, error) {
 // hasRule reports whether e has a deny rule, or is called .git: it is judged by that.
 func (v *settle) hasRule(w *walker, d *dir, e entry) bool {
 	var s sub
-	name := fold(e.name(), nil)
-	r := w.match(d, e, name, &s)
-	return string(name) == ".git" || r != nil && r.Tier == Deny
+	r := w.match(d, e, &s)
+	return string(e.folded) == ".git" || r != nil && r.Tier == Deny
 }
 
 func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open opens a tree where it is now. why says that it is not there any more: the
+// open opens a tree where it is now. why is set if the tree is not there any more: the
 // host moved or removed it, and what was left in it cannot be looked at.
 func (v *settle) open(t *tree, external bool) (fd int, why string, err error) {
 	if !external && v.snap.held != nil {

@@ -60,8 +60,8 @@ func TestSettleFindsItsTree(t *testing.T) {
 	s.Release()
 }
 
-// A row is unchanged if it is the same file; its time of change is told where the
-// command could not change it.
+// A row is unchanged if it is the same file; a changed time is reported if the command
+// could not change the file.
 func TestUnchangedRows(t *testing.T) {
 	st := unix.Statx_t{Ino: 7, Dev_major: 1, Dev_minor: 2, Mode: unix.S_IFREG | 0o644, Ctime: unix.StatxTimestamp{Sec: 3}}
 	for name, c := range map[string]struct {
@@ -127,14 +127,14 @@ func TestSettlePrograms(t *testing.T) {
 	var st unix.Statx_t
 	must(t, unix.Statx(unix.AT_FDCWD, w+"/became", 0, unix.STATX_BTIME, &st))
 	if st.Mask&unix.STATX_BTIME == 0 {
-		got = "became mode|" + got // the file system does not tell when a file was made
+		got = "became mode|" + got // the file system does not report when a file was made
 	}
 	if want := "became mode|bin/group setuid|leak hardlink|node_modules changed|"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
 
-// It is said why something was moved out: it is new, or it was replaced.
+// The report says why something was moved out: it is new, or it was replaced.
 func TestSettleSaysWhy(t *testing.T) {
 	w := tempRoot(t)
 	write(t, w, ".npmrc", "a")

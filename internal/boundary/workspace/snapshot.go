@@ -68,8 +68,8 @@ func (n *Name) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// Snapshot is what Scan found: what a backend must make read-only, and what
-// Settle needs to tell what is new.
+// Snapshot is what Scan found: what a backend must make read-only, and what Settle
+// needs to recognise what is new.
 type Snapshot struct {
 	Root     string   // of the workspace, absolute
 	Warnings []string // what could not be done, for the user
@@ -81,6 +81,10 @@ type Snapshot struct {
 	// Budget is what Settle may spend, shared by all trees of a run; nil for one of
 	// its own.
 	Budget *Budget
+
+	// NoLinks says that nothing inside made a hard link: then Settle may pass over
+	// directories in which nothing happened.
+	NoLinks bool
 
 	obeyed []row // with absolute paths: what a host obeys, in and outside the tree
 	trees  []*tree
@@ -104,11 +108,15 @@ func (s *Snapshot) Hold() error {
 	return nil
 }
 
-// Release closes what Hold opened.
+// Release closes what Hold opened, and ends the watching that Remember began.
 func (s *Snapshot) Release() {
 	if s.held != nil {
 		s.held.Close()
 		s.held = nil
+	}
+	if s.names != nil {
+		s.names.watch.end()
+		s.names.watch.wait()
 	}
 }
 
@@ -145,8 +153,8 @@ type tree struct {
 	// Staged are sums of what git's indexes have under names of the deny tier.
 	Staged []string `json:",omitempty"`
 
-	// States are sums of what operations of git under way said already that
-	// could do harm; see stateSum.
+	// States are sums of what git operations under way already said that could do harm;
+	// see stateSum.
 	States []string `json:",omitempty"`
 
 	// Blind are sums of what made git look away already, of 8 bytes each.

@@ -9,9 +9,9 @@ import (
 	"math/bits"
 )
 
-// baseNames are the names that a split index (gitformat-index(5)) leaves out of
-// its entries: they stand in a second file, which shared reads by its name. nil
-// where data is no split index, or git cannot read it either.
+// baseNames are the names that a split index (gitformat-index(5)) leaves out of its
+// entries: they are in a second file, which shared reads by its name. It is nil if data
+// is not a split index, or git cannot read it either.
 func baseNames(data []byte, hash int, shared func(name string) []byte) []string {
 	if !bytes.Contains(data, []byte("link")) {
 		return nil // most indexes, without another pass over them
@@ -58,8 +58,8 @@ func namesOfBase(table []byte, hash int, shared func(name string) []byte) []stri
 	return names
 }
 
-// ewah reads a compressed bitmap: the bits below limit that are set. One that has
-// others is none.
+// ewah reads a compressed bitmap: the bits below limit that are set. A bitmap with
+// other bits set is invalid.
 func ewah(b []byte, limit int) (set []int, rest []byte, ok bool) {
 	if len(b) < 12 {
 		return nil, nil, false

@@ -20,22 +20,22 @@ import (
 )
 
 const (
-	maxStaged     = 10000    // names of one index that are compared with what stands there
+	maxStaged     = 10000    // names of one index that are compared with the tree
 	maxStagedKept = 100000   // names of one index that are remembered from the start, and of all that are kept at the end
-	maxStagedRows = 100      // paths that are listed of one index
+	maxStagedRows = 100      // paths that are listed for one index
 	maxStagedFile = 16 << 20 // bytes of a file that is compared with its object
 )
 
 // staged is an entry of a git index under a name of the deny tier.
 type staged struct {
 	name string // from the top of the worktree
-	at   string // the part of it that stands in the list
+	at   string // the part of it that is listed
 	rule *Rule
 	mode uint32
 	id   []byte // of the object
 }
 
-// sum tells the content of a name from any other.
+// sum distinguishes the content of a name from any other.
 func (e *staged) sum() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%o %x %s", e.mode, e.id, e.name))
 	return hex.EncodeToString(sum[:12])
@@ -262,9 +262,9 @@ func (v *settle) noteStaged(w *walker, d *dir, e entry, data []byte, hash int) {
 	v.indexes = append(v.indexes, in)
 }
 
-// listStaged lists names of the deny tier that git would write by an index: what
-// was quarantined would come back, and what was never in the tree appear. It is
-// called once that is settled, so that what stands there then is the user's.
+// listStaged lists names of the deny tier that git would write from an index: what was
+// quarantined would come back, and what was never in the tree would appear. It is
+// called after the tree is settled, so that what is there then is the user's.
 func (v *settle) listStaged(in *newStaged) {
 	root := v.openInTrees("", in.top)
 	if root >= 0 {

@@ -25,8 +25,8 @@ func cacheinfo(t *testing.T, dir, content string, names ...string) {
 	}
 }
 
-// What stands in an index under a protected name is listed unless the index had
-// it before, or git would write by it what is there.
+// An entry of an index with a protected name is listed unless the index had it before,
+// or git would write with it what is there.
 func TestSettleStaged(t *testing.T) {
 	w := tempRoot(t)
 	for _, at := range []string{"", "/nested"} {
@@ -127,7 +127,7 @@ func TestEachStaged(t *testing.T) {
 	}
 }
 
-// Of a listed directory it is said how many of its files are in the index.
+// For a listed directory, the report says how many of its files are in the index.
 func TestSettleCountsStagedFiles(t *testing.T) {
 	w := tempRoot(t)
 	bareShape(t, w+"/.git")

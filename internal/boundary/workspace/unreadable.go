@@ -11,10 +11,10 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Unreadable lists what the backend must make unreadable in a tree that may be
-// read and not written: secrets under the names of r, and sockets, for one can
-// connect to them all the same. Links are not followed, and what cannot be read
-// is not in view either.
+// Unreadable lists what the backend must make unreadable in a tree that may be read and
+// not written: secrets under the names of r, and sockets, because a process can still
+// connect to them. Links are not followed, and what cannot be read is not in view
+// either.
 func Unreadable(ctx context.Context, root string, r Rules) ([]policy.Protected, error) {
 	s := &scan{rules: &r}
 	if err := s.open(root); errors.Is(err, unix.EACCES) {

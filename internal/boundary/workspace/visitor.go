@@ -24,8 +24,8 @@ type visitor interface {
 	tree(t *dep)
 	// beforeRules: any entry, before the rules are applied. With true they are not.
 	beforeRules(w *walker, d *dir, e entry) (bool, error)
-	// closed: a directory that cannot be read, or is too deep to be named. It
-	// may return a descriptor of it with which the walk goes on, else -1.
+	// closed: a directory that cannot be read, or is too deep to be named. It may
+	// return a descriptor of it with which the walk continues, else -1.
 	closed(w *walker, d *dir, e entry, why error) (int, error)
 	// known reports whether path was a repository from the start.
 	known(path []byte) bool

@@ -34,6 +34,10 @@ type dir struct {
 	dep    *dep    // below a tree that is listed as one
 	ino    uint64  // as the directory above has it; 0 of the root
 	was    *listing
+	still  *listing // at the end, if it was quiet
+
+	watched bool // from the start, and ctime is when that began
+	ctime   int64
 }
 
 // gits reports whether the entries of d are what git writes to by name.
@@ -48,10 +52,11 @@ type dep struct {
 
 // entry is one name of a directory.
 type entry struct {
-	nameZ []byte // with the NUL
-	typ   byte   // DT_*
-	ino   uint64
-	rule  *Rule // nil for an ordinary name
+	nameZ  []byte // with the NUL
+	folded []byte // the name as rules have it; see fold
+	typ    byte   // DT_*
+	ino    uint64
+	rule   *Rule // nil for an ordinary name
 }
 
 func (e entry) name() []byte { return e.nameZ[:len(e.nameZ)-1] }
@@ -62,7 +67,10 @@ type walker struct {
 	path []byte // of the current directory, relative to the root, "" at the root
 	buf  []byte // getdents64
 	fold []byte
+	full []byte       // a path that is looked up
 	st   unix.Statx_t // of the entry at hand
+
+	listed bool // the entry at hand is no directory, and a rule is about it
 }
 
 type walk struct {
@@ -85,7 +93,7 @@ func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v v
 	if err != nil {
 		return err
 	}
-	n := min(runtime.GOMAXPROCS(0), 8)
+	n := min(runtime.NumCPU(), 8)
 	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, walkMemory: m, idle: make(chan struct{}, n-1)}
 	w := newWalker(wk)
 	err = w.dir(&dir{fd: fd, inGit: inGit, states: []*node{rules.root}})
@@ -128,6 +136,16 @@ func (w *walker) dir(d *dir) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
+	if d.still != nil {
+		subs, err := w.directories(d)
+		if err != nil {
+			return err
+		}
+		return w.descend(d, subs)
+	}
+	if w.names != nil {
+		d.ctime, d.watched = w.names.watch.add(d)
+	}
 	var n int
 	var err error
 	if w.buf, n, err = readDirents(d.fd, w.buf); err != nil {
@@ -158,7 +176,7 @@ type sub struct {
 	dep    *dep
 }
 
-// entry looks at one name, and appends it to subs if it is to be entered.
+// entry looks at one name, and appends it to subs if it will be entered.
 func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 	st := &w.st
 	if e.typ == unix.DT_UNKNOWN {
@@ -167,18 +185,18 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		}
 		e.typ = byte(st.Mode & unix.S_IFMT >> 12)
 	}
+	e.folded = fold(e.name(), w.fold)
 	if done, err := w.v.beforeRules(w, d, e); done || err != nil {
 		return err
 	}
 	s := sub{inGit: d.inGit, dep: d.dep}
-	name := fold(e.name(), w.fold)
-	if string(name) == ".git" {
-		if e.typ != unix.DT_DIR {
+	if string(e.folded) == ".git" {
+		if w.listed = e.typ != unix.DT_DIR; w.listed {
 			return w.v.dotGit(w, d, e)
 		}
 		s.git, s.inGit = true, true
 	}
-	e.rule = w.match(d, e, name, &s)
+	e.rule = w.match(d, e, &s)
 	enter := e.typ == unix.DT_DIR
 	switch {
 	case e.rule != nil && e.rule.Tier == Deny:
@@ -200,10 +218,10 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		return w.other(d, e, st)
 	}
 	if enter {
-		if d.git && !s.inGit && isRefDir(name) && w.v.known(w.path) {
+		if d.git && !s.inGit && isRefDir(e.folded) && w.v.known(w.path) {
 			s.inGit = true
 		}
-		s.repo = d.repo || d.git && isRefDir(name)
+		s.repo = d.repo || d.git && isRefDir(e.folded)
 		s.nameZ, s.ino = bytes.Clone(e.nameZ), e.ino
 		*subs = append(*subs, s)
 	}
@@ -230,57 +248,14 @@ func isRefDir(name []byte) bool {
 	return string(name) == "refs" || string(name) == "logs" || string(name) == "objects"
 }
 
-// match finds the strictest rule for a folded name and leaves in s the partial
-// matches.
-func (w *walker) match(d *dir, e entry, name []byte, s *sub) *Rule {
-	best := w.rules.match(dirState{d.states, d.git, d.inGit, d.dep != nil}, e.typ, name, s)
-	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
-		return nil
-	}
-	return best
-}
-
-// dirState is what counts of a directory when its names are matched.
-type dirState struct {
-	states []*node
-	git    bool
-	inGit  bool
-	dep    bool // below a tree that is listed as one
-}
-
-func (r *Rules) match(d dirState, typ byte, name []byte, s *sub) *Rule {
-	var found [8]*node
-	hits := found[:0]
-	for _, n := range d.states {
-		hits = n.step(name, hits)
-	}
-	hits = r.tree.step(name, hits)
-	if d.git {
-		hits = r.git.step(name, hits)
-	}
-	var best *Rule
-	for _, n := range hits {
-		if typ == unix.DT_DIR && (n.exact != nil || n.globs != nil) {
-			s.states = append(s.states, n)
-		}
-		rule := n.rule
-		if rule == nil && typ == unix.DT_LNK {
-			rule = n.below // a link here may put a whole listed directory into place
-		}
-		if rule == nil || rule.Where == Project && (d.inGit || d.dep) || rule.Tier == Flag && (typ == unix.DT_DIR) != rule.Dir {
-			continue
-		}
-		if best == nil || best.Tier == Flag {
-			best = rule
-		}
-	}
-	return best
-}
-
 // descend enters the directories of d, handing some to idle goroutines.
 func (w *walker) descend(d *dir, subs []sub) error {
 	base := len(w.path)
 	for _, s := range subs {
+		was := w.atEnd.candidate(w, &s)
+		if was != nil && !was.subs && w.atEnd.quiet(was, d.fd, s.nameZ) {
+			continue
+		}
 		fd, err := openAt(d.fd, s.nameZ)
 		if err == nil && (d.depth >= maxDepth || w.limit > 0 && base+len(s.nameZ) > w.limit) {
 			unix.Close(fd)
@@ -299,6 +274,9 @@ func (w *walker) descend(d *dir, subs []sub) error {
 			}
 		}
 		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep, ino: s.ino}
+		if was != nil && was.subs && w.atEnd.quiet(was, fd, []byte(".\x00")) {
+			child.still = was
+		}
 		if w.handOver(child, s.nameZ) {
 			continue
 		}

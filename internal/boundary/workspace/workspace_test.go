@@ -82,7 +82,7 @@ func scanned(t testing.TB, root string, options ...Option) *Snapshot {
 	return s
 }
 
-// paths of the protected rows; those outside the workspace in full.
+// rowPaths are the paths of the protected rows; those outside the workspace in full.
 func rowPaths(s *Snapshot) []string {
 	var out []string
 	for _, p := range s.Protected() {

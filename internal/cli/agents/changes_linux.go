@@ -102,8 +102,8 @@ func dropAll(all []*state.Changes) error {
 	return errors.Join(errs...)
 }
 
-// applyAll applies the changes that digest stands for, the oldest first. What could
-// not be applied stays.
+// applyAll applies the changes that digest identifies, the oldest first. Changes that
+// cannot be applied stay.
 func (a *app) applyAll(all []*state.Changes, name, digest string) error {
 	now, err := state.Digest(all)
 	if err != nil {

@@ -106,8 +106,8 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 	if in, ok := a.Stdin.(*os.File); ok {
 		t.Messages.Hungup = func() bool { return sys.Hungup(in) }
 	}
-	// An agent that does not read any more is an error of a write here, and not
-	// the end of this process: the server is to be ended in order.
+	// If an agent no longer reads, that is an error of a write here, and does not end
+	// this process: the server must be ended in order.
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	defer signal.Stop(pipe)
@@ -150,8 +150,8 @@ func noWorkspace(a *app) (string, error) {
 	return dir, nil
 }
 
-// errorLines passes on what a program says of its errors, with what a terminal
-// would obey made visible.
+// errorLines passes on the standard error of a program, with what a terminal would obey
+// made visible.
 type errorLines struct {
 	to io.Writer
 

@@ -85,7 +85,7 @@ type alertSearch struct {
 	least     detect.Severity // "" for all
 }
 
-// listedAlert is an alert as it stands in a record.
+// listedAlert is an alert as it is in a record.
 type listedAlert struct {
 	Session     string          `json:"session"`
 	Seq         uint64          `json:"seq"`

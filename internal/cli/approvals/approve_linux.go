@@ -52,7 +52,7 @@ request's name, as 'holdfast approve list' shows it.`,
 	return c
 }
 
-// approver is who answers: the places, the name and the key.
+// approver is the person who answers: the places, the name and the key.
 type approver struct {
 	state string
 	by    string
@@ -72,8 +72,8 @@ func (a *app) approver(via string) (*approver, error) {
 	return p, nil
 }
 
-// sign completes an answer and signs it with the user's key, which is made where
-// there is none.
+// sign completes an answer and signs it with the user's key, which is made if there is
+// none.
 func (p *approver) sign(n consent.Answer) (consent.Signed, error) {
 	if p.key == nil {
 		key, err := consent.ApproverKey(filepath.Join(p.state, "keys"))
@@ -105,7 +105,7 @@ func (p *approver) revoke(ctx context.Context, session, grant, reason string) er
 	return consent.RevokeGrant(ctx, p.state, session, s)
 }
 
-// onTerminal says whether there is a terminal that can be drawn on.
+// onTerminal reports whether there is a terminal that can be drawn on.
 func (a *app) onTerminal() (in, out *os.File, err error) {
 	in, inOK := a.Stdin.(*os.File)
 	out, outOK := a.Stdout.(*os.File)

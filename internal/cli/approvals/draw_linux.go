@@ -147,8 +147,8 @@ func (b *screenState) details(r consent.Request, cols int) []screen.Row {
 	return out
 }
 
-// ofScope says whether a line says how far an answer would go, which is said once
-// more when one is begun.
+// ofScope reports whether a line shows the scope of an answer, which is shown again
+// when an answer is begun.
 func ofScope(r consent.Request, l consent.Line) bool {
 	return l.Name == string(consent.Once) && l.Text == consent.Words(r, consent.Once, false)
 }

@@ -204,7 +204,7 @@ While it runs, somebody counts as being there to answer.`,
 	return c
 }
 
-// watchApprovals prints what changes until the context ends or nobody reads.
+// watchApprovals prints changes until the context ends or the reader is gone.
 func (a *app) watchApprovals(ctx context.Context, state string, asJSON bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -131,8 +131,8 @@ func (d *session) restoreTerminal() {
 	}
 }
 
-// draw shows the board. The time in which no key counts begins when a request
-// stands on the screen.
+// draw shows the board. The time in which no key counts begins when a request is on the
+// screen.
 func (d *session) draw() error {
 	now := time.Now()
 	rows, cols := d.screen.Size()

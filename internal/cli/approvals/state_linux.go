@@ -11,12 +11,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// quietBefore is how long nobody may have typed, after a request began to be
-// shown, before a key counts for it: what is typed on is meant for something
-// else.
+// quietBefore is the time without typing, after a request began to be shown, before a
+// key counts for it: continued typing is meant for something else.
 const quietBefore = 700 * time.Millisecond
 
-// quietPopup is that of a screen that opens by itself where a user may be
+// quietPopup is quietBefore for a screen that opens unprompted where a user may be
 // typing.
 const quietPopup = 2 * time.Second
 
@@ -30,7 +29,7 @@ type screenState struct {
 	needed    int           // lines of what would happen, at the present width
 	height    int           // lines of details that fit
 	lines     int           // lines of details
-	quiet     time.Time     // since when nobody typed what counts for nothing, or the request is shown
+	quiet     time.Time     // time of the last key that did not count, or since when the request is shown
 	quietTime time.Duration // instead of quietBefore; 0 for that
 	prompt    *question
 	message   string
@@ -38,7 +37,7 @@ type screenState struct {
 	before    func(session string) []string
 }
 
-// question is what is asked of who answers, before an answer is sent.
+// question is a question to the approver, before an answer is sent.
 type question struct {
 	request consent.Request
 	answer  consent.Answer
@@ -72,7 +71,7 @@ func (b *screenState) show(all []consent.Waiting, now time.Time) {
 	b.prompt = nil
 }
 
-// current is the selected request and where it stands; -1 for none.
+// current is the selected request and its index; -1 for none.
 func (b *screenState) current() (consent.Request, int) {
 	for i, r := range b.requests {
 		if nameOf(r) == b.selected {

@@ -80,8 +80,8 @@ func TestBoardAnswersNothing(t *testing.T) {
 	}
 }
 
-// What was typed before a request appeared, and right after, is meant for
-// something else, also where it goes on for long.
+// Keys typed before a request appeared, and right after, are meant for something else,
+// also if typing continues for long.
 func TestBoardTakesNoKeysTypedEarly(t *testing.T) {
 	b := newBoard(24, 80, request("k7m2", "git", "push"))
 	if got := b.at(-time.Second, "a\r"); got.answer != nil {
@@ -90,7 +90,7 @@ func TestBoardTakesNoKeysTypedEarly(t *testing.T) {
 	if got := b.at(quietBefore-100*time.Millisecond, "a\r"); got.answer != nil {
 		t.Error("a key right after answered")
 	}
-	for i := range 20 { // somebody types on
+	for i := range 20 { // the user keeps typing
 		if got := b.at(time.Second+time.Duration(i)*500*time.Millisecond, "a\r"); got.answer != nil {
 			t.Fatal("typing on answered")
 		}
@@ -133,7 +133,7 @@ func TestBoardSelectionMoves(t *testing.T) {
 	if got := b.at(time.Minute+time.Millisecond, "d\r"); got.answer == nil || got.answer.Request != "bbbb" {
 		t.Errorf("got %+v", got.answer)
 	}
-	// One that goes while its reason is typed is answered by nobody.
+	// A request that goes while its reason is typed is not answered.
 	b = newBoard(24, 80, first, second)
 	b.at(time.Second, "afor ")
 	b.show(waits(second), began.Add(time.Minute))
@@ -152,7 +152,7 @@ func TestBoardWantsAllToBeSeen(t *testing.T) {
 	if got := b.at(time.Second, "a"); got.answer != nil || !strings.Contains(b.message, "not shown") {
 		t.Fatalf("got %+v, %q", got.answer, b.message)
 	}
-	b.press(screen.Key{Code: screen.KeyEnd, At: began.Add(2 * time.Second)}) // past the middle, which nobody saw
+	b.press(screen.Key{Code: screen.KeyEnd, At: began.Add(2 * time.Second)}) // past the middle, which was not shown
 	b.draw(24, 80, began)
 	if got := b.at(3*time.Second, "a\r"); got.answer != nil {
 		t.Fatal("the middle was not shown")

@@ -1,6 +1,7 @@
 // Package archive finds the records of this user: [Open] says where they are,
-// [Archive.Find] finds the session that a command line names, and [Archive.Verifying]
-// says how far its record is to be trusted. It shows no event and knows no verb.
+// [Archive.Find] finds the session that a command line names, and
+// [Archive.ReadVerified] returns how far its record can be trusted. It shows no event
+// and knows no verb.
 package archive
 
 import (
@@ -114,8 +115,8 @@ func CompleteSessions(a *command.App, n int) cobra.CompletionFunc {
 	}
 }
 
-// Placed is the session that a log must be of by the place where it stands; none
-// for a file elsewhere, which may have any name.
+// Placed is the session that a log must belong to according to its path; "" for a file
+// elsewhere, which may have any name.
 func (r Archive) Placed(info audit.Info) string {
 	if filepath.Dir(info.Path) != filepath.Clean(r.Logs) {
 		return ""
@@ -123,7 +124,7 @@ func (r Archive) Placed(info audit.Info) string {
 	return info.Session
 }
 
-// WarnDamaged warns of a record of which lines are none: the others were read.
+// WarnDamaged warns of a record with invalid lines: the others were read.
 func WarnDamaged(a *command.App, info audit.Info, err error, bad *bool) error {
 	var damage *audit.DamageError
 	if !errors.As(err, &damage) {

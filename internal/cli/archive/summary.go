@@ -28,8 +28,8 @@ type Summary struct {
 // summaryBytes is how much of the beginning and the end of a log list reads.
 const summaryBytes = 64 << 10
 
-// Summarize says what the beginning and the end of a log do. What cannot be read is
-// left out: log verify is the place for that.
+// Summarize returns what the beginning and the end of a log say. What cannot be read is
+// left out: log verify reports that.
 func Summarize(info audit.Info) Summary {
 	l := Summary{Session: info.Session, Path: info.Path, Begin: info.Start.UTC(), Size: info.Size, State: "broken off"}
 	if info.Open {

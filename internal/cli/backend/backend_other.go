@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// New is the backend of this system: there is none.
+// New returns an error: this system has no backend.
 func New() (boundary.Backend, error) {
 	return nil, command.Usage(errors.New("running commands needs Linux, and this is "+runtime.GOOS),
 		"run it in a Linux machine or a virtual one")

@@ -1,6 +1,6 @@
 // Package doctor is holdfast doctor: it has the boundary try each guarantee on this
-// machine, and says how to mend what fails. [Command] is the way in. What is tried,
-// the boundary knows.
+// machine, and says how to mend what fails. [Command] is the way in. The boundary knows
+// what to try.
 package doctor
 
 import (

@@ -134,8 +134,8 @@ func (a *app) printGrants(rows []listedGrant, broken bool) error {
 	return err
 }
 
-// sourceText names a source in a few words. Of a command only the program is
-// shown: arguments can hold what nobody should see.
+// sourceText names a source in a few words. Of a command only the program is shown:
+// arguments can hold secrets.
 func sourceText(s credentials.Source) string {
 	switch {
 	case len(s.Argv) > 0:
@@ -228,7 +228,7 @@ func (a *app) credential(name string) (policy.Credential, []string, error) {
 		return policy.Credential{}, nil, err
 	}
 	_, plan, err := plans.Compile(options)
-	if granted { // also where no run can be made: what earlier ones could write to is known all the same
+	if granted { // also if no run is possible: what earlier ones could write to is still known
 		return cred, []string{plan.Workspace}, cred.ResolveSource(plan, options.Host)
 	}
 	if err != nil {

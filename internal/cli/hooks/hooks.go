@@ -173,8 +173,8 @@ func newHooksStatus(a *app) *cobra.Command {
 	return c
 }
 
-// hookTime is how long the hook program takes at most, whatever it waits for, but
-// for a human who is asked: an agent is never kept longer.
+// hookTime is the longest that the hook program takes, whatever it waits for, except
+// for a human who is asked: an agent never waits longer.
 const hookTime = 8 * time.Second
 
 // Act is the hook program, which an agent executes for each tool call. It
@@ -206,11 +206,11 @@ func Act(args []string) (is bool) {
 	return true
 }
 
-// actOutside is what the hook does for an agent that no boundary is around.
+// actOutside is what the hook does for an agent without a boundary.
 func actOutside(r hooks.Report) hooks.Answer {
 	dir := r.Cwd
 	if !filepath.IsAbs(dir) {
-		dir, _ = os.Getwd() // where nothing is said, the agent's is ours; else the policy is not asked
+		dir, _ = os.Getwd() // by default the agent's is ours; else the policy is not asked
 	}
 	host, err := policy.ThisHost(os.Environ(), dir)
 	if err != nil {
@@ -225,8 +225,8 @@ func actOutside(r hooks.Report) hooks.Answer {
 }
 
 // notAsked is the answer to a call about which the policy cannot be asked: its rules
-// may be about the call, and a project's file that cannot be read must not take away
-// those of the user.
+// may be about the call, and an unreadable project file must not remove those of the
+// user.
 func notAsked(r hooks.Report, err error) hooks.Answer {
 	if r.Kind != hooks.Call {
 		return hooks.Answer{}
@@ -258,8 +258,8 @@ func judgeOutside(host policy.Host, r hooks.Report) hooks.Answer {
 	return hooks.Answer{Deny: reason, Rule: rule}
 }
 
-// deniedOutside is what the rules under deny say of a call. Of those under ask there
-// is nothing to say: nobody can be asked without a run.
+// deniedOutside applies the rules under deny to a call. Those under ask do not apply:
+// without a run there is no human to ask.
 func deniedOutside(plan policy.Plan, r hooks.Report) hooks.Answer {
 	if len(plan.Deny) == 0 {
 		return hooks.Answer{}

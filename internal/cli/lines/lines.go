@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/cli/words"
@@ -15,13 +16,21 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// Formatter shows events in one line each. It remembers which program has which
-// number, for only its execution says so.
+// Formatter shows events in one line each. It remembers which program has which number,
+// because only the event of its execution says so.
 type Formatter struct {
 	a       *command.App
+	tinted  bool // stdout shows colours: to ask a terminal for each line takes longer than the line
 	Session bool // name the session
 	names   map[uint64]string
 	runs    map[int]uint64 // program that a process runs: not every sensor knows it
+}
+
+func (l *Formatter) tint(colour, s string) string {
+	if !l.tinted {
+		return s
+	}
+	return l.a.Tint(colour, s)
 }
 
 // maxNames is how many programs a Formatter remembers.
@@ -29,10 +38,10 @@ const maxNames = 100_000
 
 // New makes a Formatter that colours by the streams of a.
 func New(a *command.App) *Formatter {
-	return &Formatter{a: a, names: map[uint64]string{}, runs: map[int]uint64{}}
+	return &Formatter{a: a, tinted: a.Tint(command.Grey, "x") != "x", names: map[uint64]string{}, runs: map[int]uint64{}}
 }
 
-// Learn takes in what an event of a process says.
+// Learn takes in what an event of a process says, and keeps copies of its texts alone.
 func (l *Formatter) Learn(e event.Event) {
 	p := e.Process
 	if p.Exec == 0 || e.Error != "" || e.Action == event.ProcExit || len(l.names) >= maxNames || len(l.runs) >= maxNames {
@@ -40,7 +49,7 @@ func (l *Formatter) Learn(e event.Event) {
 	}
 	l.runs[p.PID] = p.Exec
 	if e.Action == event.ProcExec {
-		l.names[p.Exec] = ProgramName(p.Executable, p.Argv, e.Object)
+		l.names[p.Exec] = strings.Clone(ProgramName(p.Executable, p.Argv, e.Object))
 	}
 }
 
@@ -64,10 +73,11 @@ func ProgramName(executable string, argv []string, object string) string {
 // Line shows an event in one line, with its end.
 func (l *Formatter) Line(e event.Event) string {
 	var b strings.Builder
+	b.Grow(256)
 	if l.Session {
 		b.WriteString(text.Line(e.Session) + "  ")
 	}
-	fmt.Fprintf(&b, "%s  %s  %s", e.Time.Local().Format("15:04:05.000"), l.Verdict(e), l.Subject(e))
+	b.WriteString(e.Time.Local().Format("15:04:05.000") + "  " + l.Verdict(e) + "  " + l.Subject(e))
 	if e.Resolved != "" && e.Resolved != e.Object {
 		b.WriteString(" → " + words.Cut(e.Resolved, 400))
 	}
@@ -81,9 +91,9 @@ func (l *Formatter) Line(e event.Event) string {
 		b.WriteString("  " + rest)
 	}
 	if who := l.who(e); who != "" {
-		b.WriteString("  " + l.a.Tint(command.Grey, who))
+		b.WriteString("  " + l.tint(command.Grey, who))
 	}
-	fmt.Fprintf(&b, "  %s\n", l.a.Tint(command.Grey, fmt.Sprintf("#%d", e.Seq)))
+	b.WriteString("  " + l.tint(command.Grey, "#"+strconv.FormatUint(e.Seq, 10)) + "\n")
 	return b.String()
 }
 
@@ -91,22 +101,22 @@ func (l *Formatter) Line(e event.Event) string {
 func (l *Formatter) Verdict(e event.Event) string {
 	switch e.Verdict {
 	case event.Denied:
-		return l.a.Tint(command.Red, "denied ")
+		return l.tint(command.Red, "denied ")
 	case event.Allowed:
 		return "allowed"
 	}
 	kind, _, _ := strings.Cut(e.Action, ".")
 	switch e.Action {
 	case event.ApprovalRequest:
-		return l.a.Tint(command.Yellow, "asked  ")
+		return l.tint(command.Yellow, "asked  ")
 	case event.ApprovalRevoke, event.ApprovalExpire:
 		return "-      "
 	}
 	switch kind {
 	case "record", "alert", "session":
-		return "-      " // it is no attempt
+		return "-      " // it is not an attempt
 	}
-	return l.a.Tint(command.Yellow, "unknown")
+	return l.tint(command.Yellow, "unknown")
 }
 
 // Subject is what was done to what.
@@ -126,7 +136,7 @@ func (l *Formatter) Subject(e event.Event) string {
 			object += "  in " + words.Cut(e.Process.Cwd, 200)
 		}
 	case event.AlertRaise:
-		return l.a.Tint(command.Red, text.Word(e.Action)+object)
+		return l.tint(command.Red, text.Word(e.Action)+object)
 	}
 	return text.Word(e.Action) + object
 }
@@ -175,16 +185,16 @@ func (l *Formatter) process(exec uint64, pid int) string {
 	case pid == 0 && name == "":
 		return ""
 	case name == "":
-		return fmt.Sprintf("by pid %d", pid)
+		return "by pid " + strconv.Itoa(pid)
 	case pid == 0:
 		return "by " + text.Word(name)
 	}
-	return fmt.Sprintf("by %s (pid %d)", text.Word(name), pid)
+	return "by " + text.Word(name) + " (pid " + strconv.Itoa(pid) + ")"
 }
 
 // startupNames are names that nearly every program looks for when it starts, by the
-// dynamic loader, libselinux or the runtime of Go, and that no ordinary view has.
-// They say nothing about the program, and stand last among what was refused.
+// dynamic loader, libselinux or the runtime of Go, and that no ordinary view has. They
+// reveal nothing about the program, and are listed last among the refusals.
 var startupNames = map[string]bool{
 	"/etc/ld.so.preload": true, "/etc/selinux/config": true, "/selinux": true, "/sys/fs/selinux": true,
 	"/sys/kernel/mm/transparent_hugepage/hpage_pmd_size": true,

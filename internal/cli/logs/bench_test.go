@@ -71,7 +71,7 @@ func BenchmarkLogOfAMillion(b *testing.B) {
 	b.Run("tell", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := stories.Read(ctx, info); err != nil {
+			if _, err := stories.Read(ctx, r, info, stories.Reading{Verify: true}); err != nil {
 				b.Fatal(err)
 			}
 		}

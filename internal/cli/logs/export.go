@@ -123,12 +123,12 @@ func convertLog(ctx context.Context, out io.Writer, format, path string) error {
 	if err != nil {
 		return err
 	}
+	d := audit.NewDecoder()
 	err = audit.Scan(ctx, path, runtime.GOMAXPROCS(0), nil, func(r *audit.Record) error {
-		e, err := r.Event()
-		if err != nil {
+		if err := d.Decode(r); err != nil {
 			return err
 		}
-		return w.WriteRecord(e, r.Raw())
+		return w.WriteRecord(d.Event, r.Raw())
 	})
 	return errors.Join(err, w.Close())
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // removedSessions lists the sessions, of those that args or all ask for, whose whole
-// record was removed; err is why there is none to verify. Without args it is those
-// that are newer than the newest record.
+// record was removed; err is why none can be verified. Without args it lists those that
+// are newer than the newest record.
 func (v verifyFlags) removedSessions(r archive.Archive, args []string, infos []audit.Info, err error) ([]string, error) {
 	var missing *archive.MissingError
 	if err != nil && !errors.As(err, &missing) || missing != nil && len(missing.Err.Several) > 0 {

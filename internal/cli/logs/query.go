@@ -114,8 +114,8 @@ func (a *app) query(ctx context.Context, q query, written string, args []string)
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(a.Stdout)
-	s := &search{query: q, program: program, out: out}
+	out := bufio.NewWriterSize(a.Stdout, 64<<10)
+	s := &search{query: q, program: program, out: out, decoder: audit.NewDecoder()}
 	bad := false
 	for _, info := range infos {
 		s.lines = lines.New(a.App)
@@ -149,6 +149,7 @@ type search struct {
 	program *expr.Program
 	out     *bufio.Writer
 	lines   *lines.Formatter
+	decoder *audit.Decoder
 	found   int
 
 	mu       sync.Mutex // guards what follows
@@ -179,25 +180,25 @@ func (s *search) log(ctx context.Context, path string) error {
 	return audit.Scan(ctx, path, runtime.GOMAXPROCS(0), func(r *audit.Record) (bool, error) {
 		return people && ofProcess(r) || s.matches(r), nil
 	}, func(r *audit.Record) error {
-		if people && ofProcess(r) {
-			e, err := r.Event()
-			if err != nil {
-				return err
-			}
-			defer s.lines.Forget(e)
-			s.lines.Learn(e)
-			if ok, _ := s.program.Matches(r); !ok { // an error is counted where it came first
-				return nil
-			}
+		if !people || !ofProcess(r) {
+			return s.show(r)
 		}
-		return s.show(r)
+		err := s.decoder.Decode(r)
+		if err != nil {
+			return err
+		}
+		s.lines.Learn(s.decoder.Event)
+		if ok, _ := s.program.Matches(r); ok { // an error is counted where it came first
+			err = s.show(r)
+		}
+		s.lines.Forget(s.decoder.Event)
+		return err
 	})
 }
 
 // ofProcess reports whether an event says which program a process runs.
 func ofProcess(r *audit.Record) bool {
-	action, _ := r.Field("action")
-	return action == event.ProcExec || action == event.ProcSeen || action == event.ProcExit
+	return r.IsAction(event.ProcExec, event.ProcSeen, event.ProcExit)
 }
 
 func (s *search) show(r *audit.Record) error {
@@ -208,16 +209,15 @@ func (s *search) show(r *audit.Record) error {
 		s.out.Write(r.Raw())
 		s.out.WriteByte('\n')
 	default:
-		e, err := r.Event()
-		if err != nil {
+		if err := s.decoder.Decode(r); err != nil {
 			return err
 		}
-		s.out.WriteString(s.lines.Line(e))
+		s.out.WriteString(s.lines.Line(s.decoder.Event))
 	}
 	if s.limit > 0 && s.found >= s.limit {
 		return errEnough
 	}
-	// A pipe that nobody reads any more ends the search here.
+	// If the pipe has no reader any more, the search ends here.
 	_, err := s.out.Write(nil)
 	return err
 }
@@ -249,7 +249,7 @@ run or you (Ctrl-C) end it.`,
 }
 
 func (a *app) follow(ctx context.Context, args []string, where string, asJSON bool) error {
-	s := &search{query: query{json: asJSON}, lines: lines.New(a.App)}
+	s := &search{query: query{json: asJSON}, lines: lines.New(a.App), decoder: audit.NewDecoder()}
 	var err error
 	if where == "" {
 		where = "true"

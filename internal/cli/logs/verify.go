@@ -115,8 +115,8 @@ func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
 	return nil
 }
 
-// options reads what the record is verified against. A key that is given stands
-// for all others: who has this user's files could have put theirs there.
+// options reads what the record is verified against. A given key replaces all others:
+// anyone with access to this user's files could have put theirs there.
 func (v verifyFlags) options(r archive.Archive) (audit.VerifyOptions, error) {
 	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads}
 	if v.key != "" {

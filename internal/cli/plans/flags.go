@@ -66,7 +66,7 @@ func (f *Flags) Bind(c *cobra.Command) {
 	c.RegisterFlagCompletionFunc("record", cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// Options are what the flags say, for the caller's machine and user.
+// Options are the settings of the flags, for the caller's machine and user.
 func (f *Flags) Options(a *command.App) (policy.Options, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *settingFlag) Set(value string) error {
 	return nil
 }
 
-// switchFlag is a flag without a value that stands for one value of a key.
+// switchFlag is a flag without a value that sets one value of a key.
 type switchFlag struct {
 	settingFlag
 	value string
@@ -131,7 +131,7 @@ func (s *switchFlag) Set(value string) error {
 	return errors.New("it takes no value")
 }
 
-// Complete says what the shell can offer for the values of flags.
+// Complete sets what the shell can offer for the values of flags.
 func Complete(cmd *cobra.Command) {
 	words := make([]string, len(policy.Losses))
 	for i, g := range policy.Losses {

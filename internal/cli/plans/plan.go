@@ -23,9 +23,9 @@ func Compile(o policy.Options) (policy.Effective, policy.Plan, error) {
 	return e, plan, err
 }
 
-// Preset is the preset that applies to a command by its name; "" for none. A
-// program of the workspace gets none by its name: the author of the workspace
-// would choose who gets the credential.
+// Preset is the preset that applies to a command by its name; "" for none. A program of
+// the workspace gets none by its name: otherwise the author of the workspace would
+// choose which program gets the credential.
 func Preset(a *command.App, o policy.Options, program string) string {
 	name := filepath.Base(program)
 	if !policy.HasPreset(o.Host, name) {

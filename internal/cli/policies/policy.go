@@ -1,7 +1,7 @@
-// Package policies is holdfast policy and holdfast why: what a run would be allowed,
-// by which rule, and what a policy has to say for a command ([Command], [Why]). It
-// reads policies with internal/cli/plans and starts nothing, but for policy learn,
-// which runs the command (internal/cli/runs).
+// Package policies is holdfast policy and holdfast why: what a run would be allowed, by
+// which rule, and what policy a command needs ([Command], [Why]). It reads policies
+// with internal/cli/plans and starts nothing, except for policy learn, which runs the
+// command (internal/cli/runs).
 package policies
 
 import (

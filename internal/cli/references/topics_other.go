@@ -4,5 +4,5 @@ package references
 
 import "holdfast.dev/holdfast/internal/floor/command"
 
-// systemTopics are the tables that exist on Linux alone: here there are none.
+// systemTopics are the tables that exist on Linux alone.
 func systemTopics() []command.Topic { return nil }

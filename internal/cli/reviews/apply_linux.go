@@ -42,7 +42,7 @@ was interrupted is taken up again by the next apply.`,
 	return c
 }
 
-// apply carries over what is accepted, and says what could not be.
+// apply applies what is accepted, and reports what could not be.
 func (v *openedReview) apply(ctx context.Context, o review.Options) error {
 	if err := v.begin(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (v *openedReview) recordApply(r review.Report) error {
 	return nil
 }
 
-// finish notes how far the review is. One of which nothing is left is forgotten.
+// finish notes how far the review is. A review with nothing left is forgotten.
 func (v *openedReview) finish(r review.Report) error {
 	err := v.record.Close(true)
 	v.record = nil

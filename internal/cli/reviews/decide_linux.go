@@ -95,7 +95,7 @@ func (a *app) namesFromInput() ([]string, error) {
 	return out, nil
 }
 
-// begin opens the record and takes the review, so that nobody else decides.
+// begin opens the record and locks the review, so that no other process decides.
 func (v *openedReview) begin() error {
 	if v.Direct() {
 		return command.Usage(errDirect, "undo it with git, or by hand")

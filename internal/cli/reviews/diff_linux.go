@@ -152,7 +152,7 @@ func (v *openedReview) fromWorkspace(arg string) (string, error) {
 	return "", command.Usage(fmt.Errorf("%s is outside the workspace %s", text.Word(arg), text.Word(root)), "give a path in it")
 }
 
-// diff prints changes. What cannot be read is said in its place.
+// diff prints changes. For one that cannot be read it prints a message instead.
 func (v *openedReview) diff(list []*review.Change) error {
 	w := bufio.NewWriter(v.a.Stdout)
 	for _, c := range list {
@@ -186,8 +186,8 @@ func (v *openedReview) writeDiff(w io.Writer, c *review.Change, d *review.Diff) 
 	}
 }
 
-// writeHunk prints one hunk, with its number for those who decide about it. With
-// a limit above 0 no more lines than that are printed.
+// writeHunk prints one hunk, with its number for decisions about it. With a limit above
+// 0 no more lines than that are printed.
 func (v *openedReview) writeHunk(w io.Writer, d *review.Diff, i, limit int) {
 	h := d.Hunks[i]
 	number := fmt.Sprintf(" hunk %d of %d", i+1, len(d.Hunks))
@@ -239,7 +239,7 @@ func (v *openedReview) codeLine(colour, op string, line []byte) string {
 	return done
 }
 
-// aboutHistory tells what a run did in a repository.
+// aboutHistory describes what a run did in a repository.
 func (v *openedReview) aboutHistory(c *review.Change) []string {
 	h := c.History
 	if h == nil {
@@ -268,8 +268,8 @@ func cut12(id string) string {
 	return text.Line(id[:min(12, len(id))])
 }
 
-// shownDiff is a change with its lines as --json shows it. Text is as names are:
-// a backslash is doubled, a byte that is no UTF-8 is \xNN.
+// shownDiff is a change with its lines as --json shows it. Text is encoded as names
+// are: a backslash is doubled, a byte that is not UTF-8 is \xNN.
 type shownDiff struct {
 	*review.Change
 	Old   review.Side `json:"old"`

@@ -39,7 +39,7 @@ type listedReview struct {
 	Error  string         `json:"error,omitempty"`
 }
 
-// maxShown is how many runs in direct mode list shows besides those that wait.
+// maxShown is how many runs in direct mode list shows in addition to those that wait.
 const maxShown = 10
 
 func (a *app) listReviews(ctx context.Context, asJSON bool) error {

@@ -111,7 +111,7 @@ type openedReview struct {
 	here    string // working directory from the workspace; "" at its top, or outside
 }
 
-// missingError says that no review is meant, or which there are.
+// missingError means that no review matches, or that several do.
 type missingError struct {
 	name    string
 	several []string
@@ -263,7 +263,7 @@ func (v *openedReview) close() {
 	v.set.Close() // nothing is written by it
 }
 
-// waits reports whether something is to be decided or applied.
+// waits reports whether something must be decided or applied.
 func (v *openedReview) waits() bool {
 	return !v.Direct() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, open))
 }

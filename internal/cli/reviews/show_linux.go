@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/review"
 )
 
-// show prints the changes of a review: what is to be looked at first, then all
-// others as a tree.
+// show prints the changes of a review: what should be looked at first, then all others
+// as a tree.
 func (v *openedReview) show(all bool) error {
 	var b strings.Builder
 	n := v.set.Counts()
@@ -75,7 +75,7 @@ func (v *openedReview) sum(n review.Counts) string {
 	return s
 }
 
-// showNotes says what the list does not show.
+// showNotes prints what the list does not show.
 func (v *openedReview) showNotes(b *strings.Builder) {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), text.Line(fmt.Sprintf(format, args...)))
@@ -147,7 +147,7 @@ func fileName(s string) string {
 	return text.Word(s)
 }
 
-// aboutChange is what there is to know of a change besides its name.
+// aboutChange is what there is to know of a change other than its name.
 func aboutChange(c *review.Change) []string {
 	var out []string
 	if c.Kind == review.TypeChanged {
@@ -188,7 +188,7 @@ func typeName(t review.Type) string {
 	return t.String()
 }
 
-// next says what can be done now.
+// next prints what can be done now.
 func (v *openedReview) next(b *strings.Builder, n review.Counts) {
 	if v.Direct() {
 		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+text.Line(v.Session)+" --written"))

@@ -60,10 +60,9 @@ func parentDir(p string) string {
 	return ""
 }
 
-// sameBelow counts the changes at the beginning of a list that are in one
-// directory which as a whole is new, and of which nothing was decided otherwise
-// than of the rest. What is gone is never one line: it cannot be looked for
-// afterwards in what is there.
+// sameBelow counts the changes at the beginning of a list that are in one directory
+// that is new as a whole, and have the same decision. Deletions are never grouped in
+// one line: they cannot be looked up afterwards in what is there.
 func (v *openedReview) sameBelow(list []*review.Change) (string, int) {
 	c := list[0]
 	if c.Kind != review.Added {

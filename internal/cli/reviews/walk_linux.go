@@ -73,7 +73,7 @@ func (w *walk) through(ctx context.Context, list []*review.Change) error {
 	return nil
 }
 
-// end says what is left, and offers to carry over what was accepted.
+// end prints what is left, and offers to apply what was accepted.
 func (w *walk) end(ctx context.Context) error {
 	n := w.set.Counts()
 	fmt.Fprintf(w.out, "\n%s\n", w.sum(n))
@@ -172,8 +172,7 @@ func (w *walk) question(c *review.Change, d *review.Diff) string {
 	return fmt.Sprintf("(%d/%d) %s %s? [%s]", w.i+1, w.all, what, fileName(string(c.Path)), keys)
 }
 
-// print shows a change. Above limit lines a hunk is cut, and says so; 0 means no
-// limit.
+// print shows a change. A hunk above limit lines is cut, with a note; 0 means no limit.
 func (w *walk) print(c *review.Change, d *review.Diff, limit int) {
 	if d == nil {
 		return

@@ -1,7 +1,7 @@
 // Package runs is holdfast run: it makes a run of a command line ([New]), runs it on
-// this terminal to its end ([Run]) and says which exit status an error means
-// ([Status]). [Command] is the verb itself; mcp run and policy learn run commands the
-// same way. What happens in a run is internal/run's.
+// this terminal to its end ([Run]) and returns the exit status for an error ([Status]).
+// [Command] is the verb itself; mcp run and policy learn run commands the same way.
+// What happens in a run is internal/run's.
 package runs
 
 import (

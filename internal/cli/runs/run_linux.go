@@ -28,6 +28,7 @@ import (
 
 // run makes the plan and runs the command under it.
 func (a *app) run(options policy.Options, argv []string, verbose bool, grace time.Duration) error {
+	run.Warm()
 	t, err := New(a.App, options, argv)
 	if err != nil {
 		return err
@@ -134,8 +135,8 @@ func (a *app) streams() run.Streams {
 	return s
 }
 
-// asks says that something waits, where that cannot spoil what the command
-// draws: on a terminal in raw mode the command may have the whole screen.
+// asks reports that something waits, if that cannot spoil what the command draws: on a
+// terminal in raw mode the command may have the whole screen.
 func (a *app) asks(s run.Streams) func(id, what string) {
 	if s.InTerminal && s.ErrTerminal {
 		return nil

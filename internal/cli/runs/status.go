@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// Exit codes of a run besides those of its command; docs/formats/exit-codes.md is their
-// contract.
+// Exit codes of a run other than those of its command; docs/formats/exit-codes.md is
+// their contract.
 const (
 	exitBroken        = 124 // Holdfast failed after the command had begun
 	exitNotExecutable = 126

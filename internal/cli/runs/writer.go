@@ -21,11 +21,12 @@ type deadlineWriter struct {
 	lost bool
 }
 
-// Unwrap is where the messages go, for who asks whether that is a terminal.
+// Unwrap returns where the messages go, for callers that check whether it is a
+// terminal.
 func (p *deadlineWriter) Unwrap() io.Writer { return p.to }
 
-// Write returns os.ErrDeadlineExceeded for what nobody took. The write itself goes on
-// then, until its reader or this process ends.
+// Write returns os.ErrDeadlineExceeded if no reader took the message. The write itself
+// then continues until its reader or this process ends.
 func (p *deadlineWriter) Write(message []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ type Key struct {
 	Code  keyCode
 	Rune  rune      // of keyRune
 	At    time.Time // when it was read
-	Paste bool      // it came in a paste: nobody pressed it
+	Paste bool      // it came in a paste, not from the keyboard
 }
 
 type keyCode int
@@ -135,8 +135,8 @@ func (p *keyParser) next() (Key, int) {
 	return Key{Code: KeyRune, Rune: r}, n
 }
 
-// escape is a key that begins with ESC. What is not known is dropped whole: its
-// letters are no keys.
+// escape is a key that begins with ESC. An unknown sequence is dropped whole: its
+// letters are not keys.
 func (p *keyParser) escape() (Key, int) {
 	b := p.rest
 	if len(b) == 1 {

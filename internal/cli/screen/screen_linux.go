@@ -26,7 +26,7 @@ const (
 type Row struct {
 	Text   string
 	Style  string // of SGR, such as "7" for reverse; "" for plain
-	Cursor bool   // the cursor stands at its end
+	Cursor bool   // the cursor is at its end
 }
 
 // FullScreen is the user's terminal while one command has all of it.
@@ -35,7 +35,7 @@ type FullScreen struct {
 	colour     bool
 	old        *term.State // nil while it is not ours
 	rows, cols int
-	shown      []Row // what stands on it; nil when that is not known
+	shown      []Row // what is on it; nil if unknown
 }
 
 // NewFullScreen takes the terminal. Every way out must call Leave.
@@ -89,8 +89,8 @@ func (s *FullScreen) Size() (rows, cols int) { return s.rows, s.cols }
 // Forget makes the next draw write every row.
 func (s *FullScreen) Forget() { s.shown = nil }
 
-// Keys reads keys until the terminal is gone. It is for one goroutine that nobody
-// waits for: a read of a terminal cannot be ended.
+// Keys reads keys until the terminal is gone. It needs a goroutine that is not waited
+// for: a read of a terminal cannot be ended.
 func (s *FullScreen) Keys(to chan<- Key) { readKeys(s.in, to) }
 
 // Draw shows rows, and writes only those that changed.
@@ -139,7 +139,7 @@ func (s *FullScreen) Draw(rows []Row) error {
 	return nil
 }
 
-// style is how a row looks: without colours only what is no colour.
+// style is how a row looks: without colours, only styles that are not colours.
 func (s *FullScreen) style(style string) string {
 	if s.colour || style == command.Bold || style == Reverse {
 		return style
@@ -201,9 +201,9 @@ func Wrap(s string, width int, indent string) []string {
 	}
 }
 
-// Suspend stops this process; the shell that started it notices, and continues it
-// on "fg". The signal is delivered to the process, and this thread may run on before
-// it stops: only SIGCONT says that it was stopped and is running again.
+// Suspend stops this process; the shell that started it notices, and continues it on
+// "fg". The signal is delivered to the process, and this thread may run on before it
+// stops: only SIGCONT shows that it was stopped and is running again.
 func Suspend() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)

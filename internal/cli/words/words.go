@@ -21,8 +21,8 @@ func Cut(s string, n int) string {
 	return text.Word(s)
 }
 
-// CommandLine is an argument vector as a shell takes it, at most about n bytes
-// of it; left is how many arguments there are besides.
+// CommandLine is an argument vector as a shell takes it, at most about n bytes of it;
+// left is how many more arguments there are.
 func CommandLine(argv []string, left, n int) string {
 	var b strings.Builder
 	for i, arg := range argv {

@@ -17,17 +17,17 @@ type Config struct {
 	Plan       policy.Plan
 	Session    string
 	State      string                // directory of Holdfast's state
-	Keys       string                // directory of the keys; "" asks nobody
+	Keys       string                // directory of the keys; "" for no questions
 	Version    string                // of Holdfast
 	Executable string                // this program, for pop-ups; "" for none
 	Sink       event.Sink            // of what is asked and answered
 	Mask       func(string) string   // masks secrets
-	Asks       func(id, what string) // is told of what begins to wait for an answer; nil for not
+	Asks       func(id, what string) // called with what begins to wait for an answer; may be nil
 	Intercepts func() bool           // whether connections to every address arrive
 }
 
-// Gate joins the rules of consent, which say what needs an answer, and the queue, in
-// which that waits. Its methods may be called on nil, which has no rules.
+// Gate joins the rules of consent, which say what needs an answer, and the queue,
+// in which it waits. Its methods may be called on nil, which has no rules.
 type Gate struct {
 	config  Config
 	rules   *policy.Consent
@@ -36,7 +36,7 @@ type Gate struct {
 	summary *summary
 }
 
-// Open makes the gate of a run; nil when no rule of its policy asks, denies or is
+// Open makes the gate of a run; nil if no rule of its policy asks, denies or is
 // about programs.
 func Open(c Config) (*Gate, error) {
 	if len(c.Plan.Ask) == 0 && len(c.Plan.Deny) == 0 && c.Plan.Programs.Else == "" {
@@ -67,13 +67,13 @@ func Open(c Config) (*Gate, error) {
 	return g, nil
 }
 
-// asksHumans reports whether anything is ever asked, and not denied at once.
+// asksHumans reports whether anything is ever asked, rather than denied at once.
 func (g *Gate) asksHumans() bool {
 	return len(g.config.Plan.Ask) > 0 && g.config.Plan.Approvals.Timeout > 0 && g.config.Keys != ""
 }
 
-// addApprovers has the queue take answers of the user's key, and of a key of this run
-// alone, which signs what webhooks answered.
+// addApprovers makes the queue accept answers with the user's key, and with a
+// key of this run alone, which signs the answers of webhooks.
 func (g *Gate) addApprovers(q *consent.Config) error {
 	user, err := consent.ApproverKey(g.config.Keys)
 	if err != nil {
@@ -87,7 +87,7 @@ func (g *Gate) addApprovers(q *consent.Config) error {
 	return nil
 }
 
-// Queue is where answers go; nil when nothing is ever asked.
+// Queue takes answers; nil if nothing is ever asked.
 func (g *Gate) Queue() *consent.Queue {
 	if g == nil || g.notes == nil {
 		return nil
@@ -95,8 +95,8 @@ func (g *Gate) Queue() *consent.Queue {
 	return g.queue
 }
 
-// Close denies what waits, and returns when nothing is under way. It may be called
-// more than once.
+// Close denies what waits, and returns when no work is in progress. It may be
+// called more than once.
 func (g *Gate) Close() {
 	if g == nil {
 		return
@@ -108,10 +108,10 @@ func (g *Gate) Close() {
 	g.notes.close()
 }
 
-// Outcomes are what became of what was asked and denied.
+// Outcomes are the outcomes of what was asked and denied.
 type Outcomes []consent.Outcome
 
-// Report is what was asked and denied.
+// Report returns the outcomes of what was asked and denied.
 func (g *Gate) Report() Outcomes {
 	if g == nil {
 		return nil
@@ -119,7 +119,7 @@ func (g *Gate) Report() Outcomes {
 	return g.summary.report()
 }
 
-// Rules are those that whatever carries something out has to ask.
+// Rules returns the rules that what carries something out has to ask.
 func (g *Gate) Rules() Rules {
 	if g == nil {
 		return Rules{}
@@ -127,9 +127,9 @@ func (g *Gate) Rules() Rules {
 	return Rules{Gate: g, Wants: g.rules.Wants, CanAsk: g.canAsk, MayConcern: g.mayConcern, CanAskHosts: g.canAskHosts}
 }
 
-// observable refuses rules that nothing would ask: what is executed and what is
-// changed outside is held by what observes system calls. A rule that asks only
-// while somebody is there may stand idle.
+// observable refuses rules that nothing would ask: executions and changes
+// outside are held by what observes system calls. A rule that asks only while
+// somebody is there may remain unused.
 func observable(plan policy.Plan) error {
 	if plan.Record.Level != policy.RecordOff {
 		return nil
@@ -161,8 +161,8 @@ func (e *UnobservedError) Hint() string {
 	return "leave out '--without record', or the rules ('holdfast policy show' says where they come from)"
 }
 
-// Judge implements event.Gate. A rule that asks only while somebody is there says
-// nothing when nobody is: the boundary decides as it would without it.
+// Judge implements event.Gate. A rule that asks only while somebody is there
+// has no effect otherwise: the boundary decides as it would without it.
 func (g *Gate) Judge(a event.Attempt) event.Ruling {
 	j := g.rules.Judge(a)
 	r := g.ruling(a, j)
@@ -183,13 +183,13 @@ func (g *Gate) ruling(a event.Attempt, j policy.Judgement) event.Ruling {
 	return g.queue.Ask(a, rule, j.Reason)
 }
 
-// mayConcern says whether a rule could be about an attempt of which not all is known.
-// Nobody is asked.
+// mayConcern reports whether a rule could be about an attempt that is not fully
+// known. It asks no human.
 func (g *Gate) mayConcern(a event.Attempt) bool {
 	return g.rules.Judge(a).Verdict != event.Allowed
 }
 
-// canAsk says whether a human could be asked about a kind at this moment.
+// canAsk reports whether a human could be asked about a kind at this moment.
 func (g *Gate) canAsk(k event.Kind) bool {
 	if k == event.KindConnect && !g.config.Intercepts() {
 		return false // an address would lead nowhere
@@ -197,20 +197,20 @@ func (g *Gate) canAsk(k event.Kind) bool {
 	return g.couldAsk(k)
 }
 
-// canAskHosts says whether a run that is about to begin may ask about hosts that its
-// policy does not name, so that connections have to be intercepted for it. A rule
-// that asks only while somebody is there counts when somebody is there now: a run
-// that nobody watches has no way out, not even one that leads to a refusal.
+// canAskHosts reports whether a run that is about to begin may ask about hosts
+// that its policy does not name, so that connections have to be intercepted for
+// it. A rule that asks only while somebody is there counts if somebody is there
+// now: an unattended run has no way out, not even one that leads to a refusal.
 func (g *Gate) canAskHosts() bool { return g.couldAsk(event.KindConnect) }
 
-// couldAsk says whether a rule about a kind could ask somebody now. Whether
-// anybody is there costs a look at a file, and matters to few rules.
+// couldAsk reports whether a rule about a kind could ask a human now. Whether a
+// human is there costs a look at a file, and matters to few rules.
 func (g *Gate) couldAsk(k event.Kind) bool {
 	return g.Queue() != nil && (g.rules.Asks(k, false) || g.rules.Asks(k, true) && g.attended())
 }
 
-// attended says whether somebody is there to answer. Whoever follows what runs ask
-// finds a new one within a moment, and is there before that.
+// attended reports whether somebody is there to answer. A process that follows
+// what runs ask finds a new run within a moment, and counts before that.
 func (g *Gate) attended() bool {
 	return g.queue.Attended() || consent.Present(g.config.State)
 }

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/internal/supervise/control"
 )
 
-// asking is a run that asks, without the run.
+// asking is the gate of a run, without the run.
 type asking struct {
 	t     *testing.T
 	state string
@@ -59,7 +59,7 @@ type nowhere struct{}
 
 func (nowhere) Emit(event.Event) error { return nil }
 
-// hold asks, and returns what becomes of it.
+// hold asks, and returns the outcome.
 func (a *asking) hold(argv ...string) <-chan event.Ruling {
 	a.t.Helper()
 	r := a.queue.Ask(event.Attempt{Kind: event.KindExec, Path: "/bin/x", Process: event.Process{
@@ -207,12 +207,12 @@ func TestApprovalsTakeNoForgedAnswer(t *testing.T) {
 	verdict(t, elsewhere)
 }
 
-// Two answers at once: one of them decides, and the other is told who did.
+// Two answers at once: one of them decides, and the error of the other names who did.
 func TestApproversAtOnce(t *testing.T) {
 	t.Parallel()
 	a := newAsking(t, "20261122T120000-aaaa")
 	for i := range 5 {
-		ruling := a.hold("x", strconv.Itoa(i)) // what was denied some times is not asked again
+		ruling := a.hold("x", strconv.Itoa(i)) // after some denials the same is not asked again
 		r := a.waiting()[0]
 		errs := make(chan error, 2)
 		for _, allow := range []bool{true, false} {
@@ -226,7 +226,7 @@ func TestApproversAtOnce(t *testing.T) {
 	}
 }
 
-// A run that listens to as many as it can is not one that asks nothing.
+// A run that already serves as many connections as it can is not one that asks nothing.
 func TestARunThatDoesNotAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	const session = "20261122T120000-aaaa"

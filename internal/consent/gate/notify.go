@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// notifier tells humans that something waits, in the ways that the policy names,
+// notifier notifies humans of what waits, in the ways that the policy names,
 // and takes the answers of webhooks. Its methods do nothing on a nil notifier.
 type notifier struct {
 	config Config
@@ -37,11 +37,11 @@ type notifier struct {
 	queue *consent.Queue
 	leave func()
 	over  bool
-	live  map[string]context.CancelFunc // what asks webhooks about a request, by its id
+	live  map[string]context.CancelFunc // ends the questions to webhooks about a request, by its id
 }
 
 // newNotifier prepares the ways of approvals.notify. A webhook that could never
-// work is an error: somebody relies on it.
+// work is an error: the user relies on it.
 func newNotifier(c Config, sink event.Sink) (*notifier, error) {
 	n := &notifier{config: c, sink: sink, live: map[string]context.CancelFunc{}}
 	n.ctx, n.stop = context.WithCancel(context.Background())
@@ -64,11 +64,11 @@ func newNotifier(c Config, sink event.Sink) (*notifier, error) {
 			n.hooks = append(n.hooks, hook)
 		}
 	}
-	n.host, _ = os.Hostname() // it is for the reader alone
+	n.host, _ = os.Hostname() // only for the reader
 	return n, nil
 }
 
-// attach says where answers go. A webhook is somebody who is there.
+// attach sets where answers go. A webhook counts as somebody who is there.
 func (n *notifier) attach(q *consent.Queue) {
 	if n == nil {
 		return
@@ -84,7 +84,7 @@ func (n *notifier) attach(q *consent.Queue) {
 	}
 }
 
-// close ends everything that is under way.
+// close ends all work in progress.
 func (n *notifier) close() {
 	if n == nil {
 		return
@@ -103,7 +103,7 @@ func (n *notifier) close() {
 	}
 }
 
-// begin tells of a request that begins to wait. It may be called by several
+// begin announces a request that begins to wait. It may be called by several
 // goroutines at once, and returns at once.
 func (n *notifier) begin(r consent.Request) {
 	what := gist(r)
@@ -136,7 +136,7 @@ func (n *notifier) begin(r consent.Request) {
 	})
 }
 
-// follow ends the questions to webhooks about what waits no more.
+// follow ends the questions to webhooks about requests that no longer wait.
 func (n *notifier) follow(q *consent.Queue) {
 	for range q.Watch(n.ctx) {
 		waits := map[string]bool{}
@@ -179,7 +179,7 @@ func (n *notifier) ask(ctx context.Context, h *alert.Asker, r consent.Request) {
 	}
 }
 
-// answer is what a webhook said, as an answer to r.
+// answer converts the reply of a webhook to an answer to r.
 func (n *notifier) answer(r consent.Request, reply alert.Reply) (consent.Answer, error) {
 	a := r.Answer()
 	a.Allow, a.Reason, a.By, a.Via, a.At, a.Uses = reply.Decision == "allow", reply.Reason, reply.By, "webhook", time.Now(), reply.Uses
@@ -200,7 +200,7 @@ func (n *notifier) answer(r consent.Request, reply alert.Reply) (consent.Answer,
 	return a, nil
 }
 
-// ignored records that a webhook gave no answer that counts.
+// ignored records that the answer of a webhook did not count.
 func (n *notifier) ignored(h *alert.Asker, r consent.Request, why error) {
 	n.sink.Emit(event.Event{ // a record that fails ends the run
 		Action: event.ApprovalAnswer, Object: r.Attempt.Path, Rule: r.Rule, Process: r.Attempt.Process,
@@ -220,11 +220,11 @@ func gist(r consent.Request) string {
 	return text
 }
 
-// gistBytes is how much of what would happen a note shows.
+// gistBytes is how much of that a note shows.
 const gistBytes = 160
 
-// ownKey is a key of this run alone, for answers that came with a signature of
-// another kind.
+// ownKey makes a key of this run alone, for answers that came with a signature
+// of another kind.
 func ownKey() (ed25519.PrivateKey, error) {
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// maxChain is how many processes are named of those that led to a request.
+// maxChain is how many processes of the chain to a request are named.
 const maxChain = 8
 
-// processChain lists the processes that led to an attempt, the nearest first, as far
-// as they are inside. What a process says of itself is its own word.
+// processChain lists the processes that led to an attempt, the nearest first,
+// as far as they are inside. A process chooses what it says about itself.
 func processChain(p event.Process) []consent.Asker {
 	var out []consent.Asker
 	self := os.Getpid()
@@ -37,7 +37,7 @@ func processChain(p event.Process) []consent.Asker {
 			break
 		}
 	}
-	for range 2 { // the first two inside are ours; who calls himself so is not left out
+	for range 2 { // the first two inside are ours; others that call themselves so are not left out
 		if n := len(out); n > 0 && strings.HasPrefix(out[n-1].Executable, "/memfd:holdfast-") {
 			out = out[:n-1]
 		}

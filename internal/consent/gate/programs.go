@@ -14,11 +14,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// tellTime is how long a program that tells a human may take.
+// tellTime is how long a program that notifies a human may take.
 const tellTime = 5 * time.Second
 
-// hostPrograms is where programs that tell humans are looked for. The user's
-// PATH may hold directories that the inside can write.
+// hostPrograms is where programs that notify humans are looked for. The user's
+// PATH may have directories that programs inside can write.
 var hostPrograms = []string{"/usr/local/bin", "/usr/bin", "/bin", "/run/current-system/sw/bin", "/home/linuxbrew/.linuxbrew/bin"}
 
 // hostProgram finds a program of the host; "" for none.
@@ -44,13 +44,13 @@ func notifySend(ctx context.Context, id, what string) {
 	plain := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	cmd := exec.CommandContext(ctx, program, "--app-name=holdfast", "--urgency=critical", "--", "holdfast asks: "+id, plain.Replace(what)+"\n\nanswer with: holdfast approve")
 	cmd.WaitDelay = time.Second
-	cmd.Run() // who has no desktop has other ways
+	cmd.Run() // without a desktop there are other ways
 }
 
 // popups shows holdfast approve in the user's tmux.
 type popups struct {
 	socket, program string
-	environ         []string // of the pop-up, which has that of the tmux server otherwise
+	environ         []string // of the pop-up, which otherwise has that of the tmux server
 
 	mu    sync.Mutex
 	shown bool // a pop-up, which shows further requests by itself

@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// mostOutcomes is how many different ones a summary can name.
+// mostOutcomes is how many different outcomes a summary can name.
 const mostOutcomes = 100
 
-// summary records what a queue does, and keeps what the end of a run says of it.
+// summary records what a queue does, and keeps what the end of a run reports of it.
 type summary struct {
 	sink    event.Sink
 	secrets func(string) string // masks them
@@ -24,7 +24,7 @@ type summary struct {
 	all []consent.Outcome
 }
 
-// Emit is that of the sink.
+// Emit passes an event to the sink, and keeps the outcome in it.
 func (s *summary) Emit(e event.Event) error {
 	if err := s.sink.Emit(e); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *summary) Emit(e event.Event) error {
 	return nil
 }
 
-// attempted is what an event of a queue is about, as far as a summary needs it.
+// attempted is the subject of a queue's event, as far as a summary needs it.
 func attempted(e event.Event) event.Attempt {
 	a := event.Attempt{
 		Kind: event.Kind(e.Detail["kind"]), Process: e.Process, Path: e.Object, Operation: e.Detail["operation"], To: e.Detail["to"],

@@ -97,7 +97,7 @@ func TestWebhookAnswers(t *testing.T) {
 	}
 }
 
-// What was answered elsewhere is asked no more, and the end waits for nothing.
+// A question answered elsewhere is asked no more, and the end waits for nothing.
 func TestWebhookIsToldNoMore(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{}, 10)

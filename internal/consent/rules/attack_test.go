@@ -31,13 +31,13 @@ func execution(executable string, argv ...string) event.Attempt {
 		Process:      event.Process{Executable: executable, SHA256: ordinaryHash, Argv: argv}}
 }
 
-// unread is an execution of something whose content is not known.
+// unread is an execution of something of unknown content.
 func unread(a event.Attempt) event.Attempt {
 	a.Process.SHA256 = ""
 	return a
 }
 
-// boxed is git push by so many busybox one in another.
+// boxed is git push through that many nested busyboxes.
 func boxed(n int) event.Attempt {
 	return execution("/usr/bin/busybox", append(slices.Repeat([]string{"busybox"}, n), "git", "push")...)
 }
@@ -111,8 +111,8 @@ func TestOddExecutions(t *testing.T) {
 	}
 }
 
-// TestCopiesWhereTheyCanBePut: a copy is known by its content wherever something
-// inside can have put it, be it below a tree of the system.
+// TestCopiesWhereTheyCanBePut: a copy is known by its content wherever
+// something inside can have put it, even below a tree of the system.
 func TestCopiesWhereTheyCanBePut(t *testing.T) {
 	fixed := func(path string) bool {
 		return strings.HasPrefix(path, "/home/you/bin/") || SystemFile(path) && !strings.HasPrefix(path, "/usr/local/src/") && !strings.HasPrefix(path, "/etc/written/")
@@ -133,8 +133,8 @@ func TestCopiesWhereTheyCanBePut(t *testing.T) {
 	}
 }
 
-// TestMoreReadingsThanAreLookedAt has so many names and options that the reading
-// that a rule is about would be the one too many.
+// TestMoreReadingsThanAreLookedAt has so many names and options that the
+// reading that a rule is about would be one too many.
 func TestMoreReadingsThanAreLookedAt(t *testing.T) {
 	g, err := New([]Rule{{When: `program == "c" && verb == "needle"`}, {When: `args.size() == 99`}}, nil, Host{Find: byHash})
 	if err != nil {
@@ -160,7 +160,7 @@ func TestMoreReadingsThanAreLookedAt(t *testing.T) {
 	}
 }
 
-// TestConditionsThatFail: what cannot be found out counts as met.
+// TestConditionsThatFail: a condition that cannot be evaluated counts as met.
 func TestConditionsThatFail(t *testing.T) {
 	g, err := New([]Rule{{When: `argv[0] == "x"`, Attended: true}, {When: `program == "make" && argv[1] == "x"`}}, []Rule{{When: `program == "make" && argv[7] == "x"`}}, Host{})
 	if err != nil {
@@ -254,8 +254,7 @@ func TestJudgeTogether(t *testing.T) {
 	wait.Wait()
 }
 
-// TestCutArguments: of what the arguments of an execution do not say, because they were
-// cut, anything may be so.
+// TestCutArguments: the missing part of cut arguments of an execution may be anything.
 func TestCutArguments(t *testing.T) {
 	for _, rule := range []Rule{{Set: "git-push"}, {When: `verb == "push"`}, {When: `program == "git" && verb == "push"`}} {
 		g, err := New([]Rule{rule}, nil, Host{Find: byHash})
@@ -282,7 +281,7 @@ func TestCutArguments(t *testing.T) {
 	}
 }
 
-// TestWhichRuleDecides:: whatever is executed, in whatever way, is judged; git with the verb
+// FuzzJudge: whatever is executed, in whatever way, is judged; git with the verb
 // push behind options of its own always asks, and what is cut never asks less.
 func FuzzJudge(f *testing.F) {
 	f.Add("/usr/bin/git", "git\x00-c\x00a=b\x00push", "", uint8(0))
@@ -321,4 +320,23 @@ func FuzzJudge(f *testing.F) {
 			t.Errorf("%q does not ask", push.Process.Argv)
 		}
 	})
+}
+
+// TestAConnectionOfAnyProcess: while the process of a connection is not known,
+// what a rule says of the process counts as met, and the rest as it is.
+func TestAConnectionOfAnyProcess(t *testing.T) {
+	for condition, want := range map[string]bool{
+		`action == "connect" && executable == "/x"`: true, `action == "connect" && executable != "/x"`: true,
+		`action == "connect" && program == "x"`: true, `action == "connect" && sha256 == "0"`: true, `action == "connect" && cwd.under("/x")`: true,
+		`action == "connect" && !known`: false, `action == "connect" && !known && executable == "/x"`: false,
+		`host == "a.example.org"`: true, `host == "b.example.org" || executable == "/x"`: true, `method == "GET" && executable == "/x"`: false,
+	} {
+		g, err := New([]Rule{{When: condition}}, nil, Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j := g.Judge(event.Attempt{Kind: event.KindConnect, Host: "a.example.org", Port: 443, Known: true, Cut: true}); (j.Verdict == event.Unknown) != want {
+			t.Errorf("%s: %v", condition, j.Verdict)
+		}
+	}
 }

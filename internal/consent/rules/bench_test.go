@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// benchAttempts are executions as they come: most that no rule is about.
+// benchAttempts are typical executions: most that no rule is about.
 func benchAttempts() map[string]event.Attempt {
 	exec := func(executable string, argv ...string) event.Attempt {
 		return event.Attempt{Kind: event.KindExec, Path: executable, ParentExecutable: "/usr/bin/dash",
@@ -33,8 +33,7 @@ func benchAttempts() map[string]event.Attempt {
 	}
 }
 
-// benchRules are n rules by how well they can be told apart without evaluating
-// them.
+// benchRules are n rules by how well they can be distinguished without evaluating them.
 func benchRules(kind string, n int) (rules []Rule) {
 	for i := range n {
 		when := map[string]string{

@@ -9,8 +9,8 @@ import (
 )
 
 // files knows the programs that rules name by the hash of their files, so that
-// a copy or a link under another name is recognised. Nothing is hashed before
-// something is executed that may be one.
+// a copy or a link under another name is recognised. Nothing is hashed before a
+// file is executed that may be one.
 type files struct {
 	find   func(name string) (path, sha256 string) // Host.Find
 	wanted []string
@@ -18,16 +18,16 @@ type files struct {
 	hashes func() map[string][]string
 }
 
-// loaders are where dynamic loaders are, which are no commands.
+// loaders are the paths of dynamic loaders, which are not commands.
 var loaders = []string{"/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1", "/lib/ld-musl-x86_64.so.1", "/lib/ld-musl-aarch64.so.1"}
 
-// programTrees are the system trees that nothing inside can write, where the
-// policy does not say otherwise: not those of devices, processes and what runs,
+// programTrees are the system trees that nothing inside can write, unless the
+// policy says otherwise: not those of devices, processes and runtime data,
 // which have places for everybody (/dev/shm).
 var programTrees = []string{"/boot", "/bin", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr"}
 
-// gitParts are the programs that git starts for a push and that are not itself,
-// where distributions put them: they too are no commands.
+// gitParts are the programs, besides itself, that git starts for a push, where
+// distributions put them: they too are not commands.
 var gitParts = []string{
 	"/usr/lib/git-core/git", "/usr/lib/git-core/git-remote-http", "/usr/lib/git-core/git-http-push", "/usr/lib/git-core/git-imap-send",
 	"/usr/libexec/git-core/git", "/usr/libexec/git-core/git-remote-http", "/usr/libexec/git-core/git-http-push", "/usr/libexec/git-core/git-imap-send",
@@ -43,13 +43,13 @@ func newFiles(names []string, h Host) *files {
 	return f
 }
 
-// SystemFile says whether a path is in a tree of the system that nothing inside can
-// write, where the policy does not say otherwise.
+// SystemFile reports whether a path is in a tree of the system that nothing
+// inside can write, unless the policy says otherwise.
 func SystemFile(path string) bool {
 	return slices.ContainsFunc(programTrees, func(tree string) bool { return path == tree || strings.HasPrefix(path, tree+"/") })
 }
 
-// names are what a file is called where it is known, besides its own name.
+// names are the names of a known file, besides its own name.
 func (f *files) names(path, sha256 string) []string {
 	if f.find == nil || sha256 == "" || f.fixed(path) {
 		return nil
@@ -57,17 +57,16 @@ func (f *files) names(path, sha256 string) []string {
 	return slices.Clone(f.hashes()[sha256])
 }
 
-// unknown reports whether a file could be a copy of any program: its content
-// could not be read, and something inside may have put it there. A file that
-// only its owner's command may execute is one (mode 0111), and one that is
-// changed all the while.
+// unknown reports whether a file could be a copy of any program: its content could
+// not be read, and something inside may have put it there. That is so for a file
+// that may only be executed (mode 0111), and for one that changes all the time.
 func (f *files) unknown(path, sha256 string) bool {
 	return f.find != nil && path != "" && sha256 == "" && !f.fixed(path)
 }
 
-// named reports whether a file that the dynamic loader opens by itself is what its
-// name says. It is hashed by nobody, and a link or a descriptor may lead anywhere,
-// so that only a name that nothing inside can give to another file counts.
+// named reports whether a file that the dynamic loader opens by itself is what
+// its name says. It is not hashed, and a link or a descriptor may lead
+// anywhere, so only a name counts that nothing inside can give to another file.
 func (f *files) named(name string) bool {
 	return f.find == nil || path.IsAbs(name) && path.Clean(name) == name && f.fixed(name)
 }

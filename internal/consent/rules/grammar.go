@@ -10,11 +10,11 @@ import (
 // grammar is how a program's arguments lead to its subcommand.
 type grammar struct {
 	values  []string          // options before the verb whose value is the next word
-	flags   []string          // options that have none, where loose
-	loose   bool              // an option that stands in neither list may have a value: both are tried
-	plus    bool              // a word that begins with + comes before all, as +nightly of cargo
+	flags   []string          // options without a value, if loose
+	loose   bool              // an option in neither list may have a value: both are tried
+	plus    bool              // a word that begins with + may come first, as +nightly of cargo
 	aliases map[string]string // other words for a verb
-	verbs   []string          // where the beginning of a verb stands for it: all verbs besides the aliases
+	verbs   []string          // if the beginning of a verb is enough: all verbs besides the aliases
 	dashes  bool              // upper case stands for a dash and lower case
 	without string            // the verb where there is none
 }
@@ -58,7 +58,7 @@ func (g *grammar) from(args []string, tried int, out *[]reading) {
 }
 
 // takes reports whether the value of an option is the next word. Options of one
-// letter can stand together, the last of which may have one.
+// letter can be joined; the last of them may have one.
 func (g *grammar) takes(option string) bool {
 	if slices.Contains(g.values, option) {
 		return true
@@ -112,11 +112,11 @@ func (g *grammar) verb(word string) string {
 	return found
 }
 
-// anyGrammar is that of a program of which nothing is known.
+// anyGrammar is the grammar of an unknown program.
 var anyGrammar = &grammar{loose: true}
 
-// grammars are those of the programs that rules are about, by name. A program
-// that is not here has its verb as the first argument.
+// grammars are the grammars of the programs that rules are about, by name. Any
+// other program has its verb as the first argument.
 var grammars = sync.OnceValue(func() map[string]*grammar {
 	all := map[string]*grammar{}
 	for names, g := range grammarTable() {

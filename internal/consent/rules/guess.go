@@ -23,10 +23,10 @@ var gitCommands = sync.OnceValue(func() []string {
 	verify-pack verify-tag version whatchanged worktree write-tree`)
 })
 
-// autocorrected is the command that git takes a word for which it does not know, where
-// help.autocorrect tells it to guess; "" for none. It goes on as that command
-// without executing anything anew, so that nothing else is seen of it. Whether it
-// is told to can stand in files and variables that are not looked at here.
+// autocorrected is the command that git runs for an unknown word if
+// help.autocorrect lets it guess; "" for none. It goes on as that command
+// without a new execution, so nothing else is seen of it. Whether it may guess
+// can be in files and variables that are not read here.
 func autocorrected(word string) string {
 	const similar, longest = 7, 32 // as help.c has it; a longer word is like none
 	if len(word) < 2 || len(word) > longest || slices.Contains(gitCommands(), word) {
@@ -38,14 +38,14 @@ func autocorrected(word string) string {
 		case d < least:
 			best, least = one, d
 		case d == least:
-			best = "" // it asks which of them
+			best = "" // git asks which of them
 		}
 	}
 	return best
 }
 
-// editCost is the cost to make b of a by git's weights: nothing for a swap of
-// neighbours, 1 to add a letter, 2 to replace one and 3 to leave one out.
+// editCost is the cost of changing a into b by git's weights: nothing for a swap
+// of neighbours, 1 to add a letter, 2 to replace one and 3 to leave one out.
 func editCost(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

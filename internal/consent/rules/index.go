@@ -7,17 +7,17 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-// ruleIndex holds the rules that can be about one kind of attempts, by what must be
-// so for them to be true. Each list is sorted by rank.
+// ruleIndex holds the rules that can be about one kind of attempts, by what is
+// necessary for them to be true. Each list is sorted by rank.
 type ruleIndex struct {
 	byProgram map[string][]*prepared
 	byVerb    map[string][]*prepared // of those that may be about any program
 	always    []*prepared            // of any program and verb
-	once      []*prepared            // likewise, and the same by every reading
+	once      []*prepared            // likewise, and the same for every reading
 	all       []*prepared
 }
 
-// add puts a rule into the lanes of the kinds that it is about.
+// add puts a rule into the indexes of the kinds that it is about.
 func (m *Matcher) add(r *prepared, deny bool, order int) {
 	switch r.rank = rankAsk + order; {
 	case deny:
@@ -58,9 +58,9 @@ func inserted(list []*prepared, r *prepared) []*prepared {
 	return slices.Insert(list, at, r)
 }
 
-// candidates calls try with the rules that can be true of a reading of an attempt,
-// those of each list in the order of their ranks. Cut: of what its arguments do not
-// say anything may be so.
+// candidates calls try with the rules that can be true of a reading of an
+// attempt, those of each list in the order of their ranks. cut means that the
+// missing part of its arguments may be anything.
 func (l *ruleIndex) candidates(r reading, cut bool, try func(*prepared)) {
 	if r.anything || cut && r.ended && len(l.byVerb) > 0 {
 		for _, one := range l.all {
@@ -102,11 +102,11 @@ func (f attemptFields) Field(name string) (any, bool) {
 	case "argv":
 		return orUnknown(a.Process.Argv, !a.Cut)
 	case "executable":
-		return a.Process.Executable, true
+		return orUnknown(a.Process.Executable, !anyProcess(a))
 	case "sha256":
-		return a.Process.SHA256, true
+		return orUnknown(a.Process.SHA256, !anyProcess(a))
 	case "cwd":
-		return a.Process.Cwd, true
+		return orUnknown(a.Process.Cwd, !anyProcess(a))
 	case "parent":
 		return a.ParentExecutable, true
 	case "script":
@@ -119,8 +119,13 @@ func (f attemptFields) Field(name string) (any, bool) {
 	return f.object(name)
 }
 
-// orUnknown returns a value, or expr.Unknown where it is not known: it was cut, the
-// arguments end before it, or it may be anything.
+// anyProcess reports whether a is a connection or a request of an unknown process.
+func anyProcess(a *event.Attempt) bool {
+	return a.Cut && (a.Kind == event.KindConnect || a.Kind == event.KindRequest)
+}
+
+// orUnknown returns a value, or expr.Unknown if it is not known: it was cut,
+// the arguments end before it, or it may be anything.
 func orUnknown(v any, known bool) (any, bool) {
 	if !known {
 		return expr.Unknown, true
@@ -128,7 +133,7 @@ func orUnknown(v any, known bool) (any, bool) {
 	return v, true
 }
 
-// object gives the fields of what is not executed.
+// object returns the fields of attempts that are not executions.
 func (f attemptFields) object(name string) (any, bool) {
 	switch a := f.attempt; name {
 	case "operation":

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Where an interpreter's program comes from stands as its verb.
+// Where an interpreter's program comes from: it is used as its verb.
 const (
 	fromStream = "stream" // standard input, or a descriptor
 	fromInline = "inline" // its arguments
@@ -15,11 +15,11 @@ const (
 	fromModule = "module" // found by its name
 )
 
-// startOptions are those of an interpreter, as far as they matter to where its
+// startOptions are the options of an interpreter that matter to where its
 // program comes from.
 type startOptions struct {
 	inline  string   // letters of options that take the program
-	module  string   // letters of options that take the name of a module that is it
+	module  string   // letters of options that take the name of a module as the program
 	file    string   // letters of options that take its file
 	values  string   // letters of options that take a value, in the same word or the next
 	joined  string   // likewise, but in the same word only
@@ -27,7 +27,7 @@ type startOptions struct {
 	long    []string // long options that take a value in the next word
 	program []string // long options that take the program
 	stream  string   // letters of options that say that it comes from standard input
-	tells   []string // options by which it only says something of itself
+	tells   []string // options by which it only prints information
 }
 
 // interpreters are the options by family.
@@ -65,7 +65,7 @@ func (r *reader) interpreted(name string, args []string) {
 	}
 	switch verb {
 	case fromFile:
-		if family(name) != "shell" { // what a script of a shell executes is judged then
+		if family(name) != "shell" { // what a script of a shell executes is judged later
 			r.all("", rest, scriptNames(program)...)
 		}
 	case fromModule:
@@ -73,17 +73,17 @@ func (r *reader) interpreted(name string, args []string) {
 	}
 }
 
-// runners are the modules of Python that execute another, or a file.
+// runners are the Python modules that execute another one, or a file.
 var runners = []string{"runpy", "cProfile", "profile", "trace", "pdb", "coverage", "debugpy", "viztracer", "scalene"}
 
-// module reads what a module of Python would execute.
+// module reads what a Python module would execute.
 func (r *reader) module(name string, args []string) {
 	name, _, _ = strings.Cut(name, ".")
 	r.all("", args, name)
 	if !slices.Contains(runners, name) {
 		return
 	}
-	for i, word := range args { // whichever of their options have a value
+	for i, word := range args { // whichever options have a value
 		next := i + 1
 		switch {
 		case (word == "-m" || word == "--module") && next < len(args):
@@ -106,7 +106,7 @@ func (r *reader) called(name string, args []string) {
 	r.depth--
 }
 
-// absolute is a file as it is found from where the caller stands.
+// absolute resolves a file from the caller's working directory.
 func (r *reader) absolute(file string) string {
 	if r.cwd == "" || path.IsAbs(file) {
 		return file
@@ -157,8 +157,8 @@ func (o startOptions) source(args []string) (verb, program string, rest []string
 	return fromStream, "", nil
 }
 
-// letters reads a word of options of one letter, and says how many of the words
-// behind it belong to it.
+// letters reads a word of options of one letter, and returns how many of the
+// words after it belong to it.
 func (o startOptions) letters(word string, args []string) (found, name string, skip int) {
 	for i := 0; i < len(word); i++ {
 		letter, behind := word[i:i+1], word[i+1:]
@@ -191,8 +191,8 @@ func (o startOptions) letters(word string, args []string) (found, name string, s
 	return found, "", skip
 }
 
-// hasInline reports whether a shell that was told to read standard input is told
-// a program as well, which it prefers.
+// hasInline reports whether a shell with the option to read standard input is
+// also given a program, which it prefers.
 func (o startOptions) hasInline(args []string) bool {
 	for _, word := range args {
 		if len(word) < 2 || word[0] != '-' || word[1] == '-' {
@@ -205,7 +205,7 @@ func (o startOptions) hasInline(args []string) bool {
 	return false
 }
 
-// fileOrStream tells a file from a name of a descriptor.
+// fileOrStream distinguishes a file from a name of a descriptor.
 func fileOrStream(name string) string {
 	switch name = path.Clean(name); {
 	case name == "/dev/stdin", strings.HasPrefix(name, "/dev/fd/"):

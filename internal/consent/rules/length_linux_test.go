@@ -29,7 +29,7 @@ func TestHugeCommandLines(t *testing.T) {
 	}
 	for _, program := range []string{"git", "npm", "python3", "bash", "node", "perl", "ld.so", "busybox", "corepack", "docker"} {
 		for name, words := range lines {
-			g.Judge(execution("/usr/bin/"+program, append([]string{program}, words(short)...)...)) // what is compiled at first is no part of it
+			g.Judge(execution("/usr/bin/"+program, append([]string{program}, words(short)...)...)) // compiling at first use is not measured
 			testenv.TakesItsLength(t, program+" with "+name, short, func(size int) func() {
 				a := execution("/usr/bin/"+program, append([]string{program}, words(size)...)...)
 				return func() { g.Judge(a) }

@@ -10,31 +10,30 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-// Bounds of what is made of one execution. What is beyond is a reading that may
-// be anything, so that every rule about commands is met: no honest command line
+// Bounds of the readings of one execution. Beyond them is a reading that may be
+// anything, so that every rule about commands is met: no honest command line
 // comes near, and one that does hides something.
 const (
 	maxReadings = 64
-	maxPeeled   = 6 // programs that are executed by each other without a new execution
+	maxPeeled   = 6 // programs that execute each other without a new execution
 )
 
-// reading is one way to see what is executed: a script is its interpreter too,
-// and what the dynamic loader loads is the loader as well.
+// reading is one way to see what is executed: a script is also its interpreter,
+// and what the dynamic loader loads is also the loader.
 type reading struct {
 	program, verb string
-	args          []string // behind the verb
-	ended         bool     // the arguments ended before it was said what verb it is
-	anything      bool     // it cannot be told what program it is, and so neither its verb
+	args          []string // after the verb
+	ended         bool     // the arguments ended before the verb
+	anything      bool     // the program is not known, and so neither is its verb
 }
 
 // readings are the ways to see what is executed. What the kernel would execute
-// counts, besides every name that it goes by: the file's, that of the link that
-// was asked for, what the caller calls it, and that of the same file elsewhere.
-// Names are the caller's to choose, so that more of them make more rules match
-// and never fewer.
+// counts, and every name that it has: the file's, that of the requested link,
+// the one that the caller gives it, and that of the same file elsewhere. The
+// caller chooses names, so more of them make more rules match, never fewer.
 func (m *Matcher) readings(a event.Attempt) []reading {
 	if a.Kind != event.KindExec {
-		return []reading{{program: baseName(a.Process.Executable)}}
+		return []reading{{program: baseName(a.Process.Executable), anything: anyProcess(&a)}}
 	}
 	r := reader{ruleIndex: m.indexes[event.KindExec], files: m.files, cwd: a.Process.Cwd, cut: a.Cut}
 	if m.files.unknown(a.Process.Executable, a.Process.SHA256) || m.files.unknown(a.Script, a.ScriptSHA256) {
@@ -44,15 +43,15 @@ func (m *Matcher) readings(a event.Attempt) []reading {
 	rest := argumentsOf(argv)
 	called := ""
 	if len(argv) > 0 {
-		called = strings.TrimPrefix(baseName(argv[0]), "-") // of a shell that somebody logs in to
+		called = strings.TrimPrefix(baseName(argv[0]), "-") // of a login shell
 	}
 	executable := append(m.files.names(a.Process.Executable, a.Process.SHA256), baseName(a.Process.Executable))
 	kind := familyOf(executable)
 	if (kind == "env" || kind == "proxy") && !m.files.fixed(a.Process.Executable) {
-		kind = "" // it may be anything, by a name that is trusted to execute its program anew
+		kind = "" // it may be anything, under a name that is trusted to execute its program anew
 	}
 	if a.Script == "" && kind == "proxy" && family(called) != "proxy" {
-		return nil // it executes the program that it is called by, and that is judged then
+		return nil // it executes the program by whose name it is called, which is judged then
 	}
 	if a.Script == "" {
 		r.all(called, rest, append(executable, baseName(a.Path), called)...)
@@ -66,8 +65,8 @@ func (m *Matcher) readings(a event.Attempt) []reading {
 	script := append(m.files.names(a.Script, a.ScriptSHA256), scriptNames(a.Script)...)
 	script = append(script, append(scriptNames(a.Path), called)...)
 	switch kind {
-	case "env", "proxy": // which execute their program anew, and that is judged then
-	case "shell": // likewise where what it starts is known
+	case "env", "proxy": // these execute their program anew, which is judged then
+	case "shell": // likewise if what it starts is known
 		r.all("", rest, slices.DeleteFunc(script, startedAgain)...)
 	default:
 		r.all("", rest, script...)
@@ -97,11 +96,11 @@ type reader struct {
 	cwd       string
 	out       []reading
 	depth     int
-	cut       bool // the arguments are not all there
+	cut       bool // the arguments are incomplete
 }
 
-// all reads an execution by each of some names. Called is the last name of the
-// first argument, by which some programs know what they are.
+// all reads an execution under each of some names. called is the last name of
+// the first argument, by which some programs choose what they are.
 func (r *reader) all(called string, args []string, names ...string) {
 	for i, name := range names {
 		if name != "" && !slices.Contains(names[:i], name) {
@@ -174,7 +173,7 @@ func (r *reader) command(name string, args []string) {
 	}
 }
 
-// wanted reports whether a rule can be about a program by this name.
+// wanted reports whether a rule can be about a program of this name.
 func (r *reader) wanted(name string) bool {
 	return r.cut || len(r.ruleIndex.always) > 0 || len(r.ruleIndex.byVerb) > 0 || r.ruleIndex.byProgram[name] != nil
 }
@@ -197,8 +196,8 @@ func (r reading) same(o reading) bool {
 		len(r.args) == len(o.args) && (len(r.args) == 0 || r.args[0] == o.args[0])
 }
 
-// addUnknown adds that what is executed cannot be told, because the arguments end
-// before they say it and are not all there.
+// addUnknown adds that it is not known what is executed, if the arguments are
+// cut before they say it.
 func (r *reader) addUnknown() {
 	if r.cut {
 		r.add(reading{anything: true})
@@ -239,9 +238,9 @@ func (r *reader) loaded(args []string) {
 // loaderValues are the options of ld.so(8) and of musl's that take a value.
 var loaderValues = []string{"--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"}
 
-// emulated reads what an emulator would execute by itself. Which of its options
-// have a value is not known: each word that can be the program may be it, as far
-// as the first path that can be nothing else.
+// emulated reads what an emulator would execute by itself. It is not known
+// which of its options have a value: each word that can be the program may be
+// it, up to the first path that can be nothing else.
 func (r *reader) emulated(args []string) {
 	for i, word := range args {
 		if word == "" || word[0] == '-' {
@@ -254,15 +253,15 @@ func (r *reader) emulated(args []string) {
 				r.add(reading{anything: true})
 			}
 			if i == 0 || !strings.HasPrefix(args[i-1], "-") {
-				return // no option is before it, whose value it could be
+				return // it is not the value of an option before it
 			}
 		}
 	}
 	r.addUnknown()
 }
 
-// applet reads what a program that is many would be: by what it is called, or by
-// its first argument.
+// applet reads what a program for many commands would be: by the name it is
+// called by, or by its first argument.
 func (r *reader) applet(called string, args []string) {
 	if family(called) != "box" && called != "" {
 		r.one(called, called, args)
@@ -279,8 +278,8 @@ func (r *reader) applet(called string, args []string) {
 	r.one(name, name, args[1:])
 }
 
-// scriptNames are what a file that is interpreted goes by: its name, and that
-// without what says in which language it is.
+// scriptNames are the names of an interpreted file: its name, and its name
+// without the ending for its language.
 func scriptNames(file string) []string {
 	name := baseName(file)
 	names := []string{name}
@@ -288,7 +287,7 @@ func scriptNames(file string) []string {
 	for _, end := range []string{".js", ".cjs", ".mjs", ".py", ".pyz", ".rb", ".pl", ".phar", ".php", ".sh"} {
 		stem = strings.TrimSuffix(stem, end)
 	}
-	for range 4 { // a file that a package is started by has its name from where it is
+	for range 4 { // the start file of a package is named after where it is
 		if !slices.Contains(entries, stem) {
 			break
 		}
@@ -305,12 +304,12 @@ func scriptNames(file string) []string {
 	return names
 }
 
-// entries are names that say of a file, or of a directory, no more than that a
+// entries are names of a file, or of a directory, that say no more than that a
 // package begins there.
 var entries = []string{"__main__", "__pip-runner__", "index", "cli", "main", "bin", "lib", "dist", "src", "_internal"}
 
-// versions are a name, and it without the version behind it: python3.11 is
-// python3 and python too.
+// versions are a name, and the name without its version: python3.11 is also
+// python3 and python.
 func versions(name string) []string {
 	if !versioned(name) {
 		return []string{name}
@@ -331,8 +330,8 @@ func versioned(name string) bool {
 	return name != "" && (name[len(name)-1] == '.' || '0' <= name[len(name)-1] && name[len(name)-1] <= '9')
 }
 
-// family says what sort of program a name stands for, as far as it matters to
-// what is executed: "" for one that is what it is.
+// family is the kind of program that a name refers to, as far as it matters to
+// what is executed: "" for an ordinary one.
 func family(name string) string {
 	if strings.HasPrefix(name, "git-") || name == "git" {
 		return "git"
@@ -373,8 +372,8 @@ var families = map[string]string{
 	"node": "node", "nodejs": "node", "bun": "", "perl": "perl", "ruby": "ruby", "jruby": "ruby", "php": "php", "lua": "lua", "luajit": "lua", "texlua": "lua",
 }
 
-// startedAgain reports whether a script of a shell by this name stands for a
-// program that it executes, and that has the same name then.
+// startedAgain reports whether a shell script of this name executes a program
+// that then has the same name.
 func startedAgain(name string) bool {
 	return slices.Contains([]string{"npm", "npx", "pnpm", "pnpx", "yarn", "yarnpkg", "corepack", "pip", "pip3", "pipx", "twine", "poetry", "gem", "bundle", "composer", "python", "python3", "node", "ruby", "cargo", "go", "git"}, name)
 }

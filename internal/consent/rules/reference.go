@@ -17,7 +17,7 @@ import (
 //go:embed sets/*.yaml
 var setFiles embed.FS
 
-// shownExample is an attempt that a rule asks about or lets pass: a command line,
+// shownExample is an attempt that a rule asks about or permits: a command line,
 // or its parts.
 type shownExample struct {
 	Argv, Action, Operation, Path, To, Host, Executable string

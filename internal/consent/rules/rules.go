@@ -1,7 +1,7 @@
 // Package rules judges attempts by rules of consent: what a human must be asked
-// before, and what is denied without asking. It has the sets that are shipped, and
-// reads what is executed as each of the programs that it may be. It knows neither
-// the policy that rules are written in, nor who is asked.
+// about, and what is denied without asking. It has the shipped sets, and reads
+// what is executed as each of the programs that it may be. It knows neither the
+// policy that has the rules, nor who is asked.
 package rules
 
 import (
@@ -14,21 +14,21 @@ import (
 	"holdfast.dev/holdfast/internal/floor/expr"
 )
 
-// Rule is a rule of consent: a human is asked before what it is about, or it is
-// denied. A shipped set is one rule; the rule of a Judgement is the one of the set
-// that decided.
+// Rule is a rule of consent: a human is asked about what it is about, or it is
+// denied. A shipped set is one rule; the rule of a Judgement is the one of the
+// set that decided.
 type Rule struct {
 	Set      string // name of a shipped set; "" for none
 	Name     string // of a Judgement: which rule of Set; "" without Set
-	When     string // condition on the attempt, see expr.CompileAttempt; besides Set both must hold; "" for none
-	Reason   string // what the human, or whoever is refused, is told; "" for a text of ours
+	When     string // condition on the attempt, see expr.CompileAttempt; with Set both must hold; "" for none
+	Reason   string // for the human, or for the refused program; "" for a text of ours
 	Attended bool   // of ask: asks only while somebody is there to answer; else the boundary decides as it would without the rule
 	Origin   string // where it is written, as file:line
 
-	condition *expr.Program // of When, where it is compiled already
+	condition *expr.Program // of When, if it is already compiled
 }
 
-// Compile checks the condition of a rule, and keeps what became of it.
+// Compile checks the condition of a rule, and keeps it compiled.
 func (r *Rule) Compile() (err error) {
 	r.condition, err = expr.CompileAttempt(r.When)
 	return err
@@ -54,22 +54,22 @@ func (r Rule) String() string {
 
 // Judgement is what the rules say of an attempt.
 type Judgement struct {
-	Verdict event.Verdict // Allowed: no rule is about it; Denied; Unknown: a human has to say
-	Rule    Rule          // that decides or asks; the zero value where Verdict is Allowed
+	Verdict event.Verdict // Allowed: no rule is about it; Denied; Unknown: a human has to decide
+	Rule    Rule          // that decides or asks; the zero value if Verdict is Allowed
 	Reason  string        // never empty where a rule is about it
 }
 
-// Host is what rules have to know of the host and of the view.
+// Host is what rules need to know of the host and of the view.
 type Host struct {
-	// Find finds a program by its name as a command inside would: the file that it
-	// is, every link followed, and the SHA-256 of its content in hex. Both are ""
-	// where there is none. nil: programs are recognised by their names alone.
+	// Find finds a program by its name as a command inside would: its file,
+	// with every link followed, and the SHA-256 of its content in hex. Both are
+	// "" if there is none. nil: programs are recognised only by their names.
 	Find func(name string) (path, sha256 string)
 
-	// Fixed says whether nothing inside can put a file at a path. nil: SystemFile.
+	// Fixed reports whether nothing inside can put a file at a path. nil: SystemFile.
 	Fixed func(path string) bool
 
-	// Outside says whether a path is not in the workspace. nil: each path is.
+	// Outside reports whether a path is not in the workspace. nil: each path is.
 	Outside func(path string) bool
 }
 
@@ -81,12 +81,12 @@ type Matcher struct {
 	out     func(path string) bool // Host.Outside
 }
 
-// New makes rules ready. An error is a condition that cannot be compiled, or a set
-// that is not known.
+// New makes rules ready. An error is a condition that cannot be compiled, or an
+// unknown set.
 func New(ask, deny []Rule, h Host) (*Matcher, error) {
 	m := &Matcher{indexes: map[event.Kind]*ruleIndex{}, out: h.Outside}
 	var names []string
-	order := 0 // the first of a policy decides among equals
+	order := 0 // among equals the first of a policy decides
 	for i, one := range slices.Concat(deny, ask) {
 		all, err := one.expand()
 		if err != nil {
@@ -102,27 +102,27 @@ func New(ask, deny []Rule, h Host) (*Matcher, error) {
 	return m, nil
 }
 
-// Wants says whether any rule can be about a kind of attempts. Where none can,
+// Wants reports whether any rule can be about a kind of attempts. If none can,
 // callers need not ask.
 func (m *Matcher) Wants(k event.Kind) bool { return m.indexes[k] != nil }
 
-// Asks says whether any rule can ask a human about a kind of attempts, at a moment
-// when somebody is there to answer, or not.
+// Asks reports whether any rule can ask a human about a kind of attempts, while
+// somebody is there to answer, or not.
 func (m *Matcher) Asks(k event.Kind, attended bool) bool {
 	return m.Wants(k) && slices.ContainsFunc(m.indexes[k].all, func(r *prepared) bool {
 		return !r.denies() && (attended || !r.rule.Attended)
 	})
 }
 
-// Firm says whether any rule about a kind of attempts does not depend on whether
-// somebody is there to answer.
+// Firm reports whether any rule about a kind of attempts does not depend on
+// whether somebody is there to answer.
 func (m *Matcher) Firm(k event.Kind) bool {
 	return m.Wants(k) && slices.ContainsFunc(m.indexes[k].all, func(r *prepared) bool { return !r.rule.Attended })
 }
 
-// Judge says what the rules say of an attempt. A rule that denies wins over one
-// that asks, and one that asks in any case over one that asks while somebody is
-// there. A condition that cannot be evaluated counts as true.
+// Judge judges an attempt by the rules. A rule that denies wins over one that
+// asks, and one that always asks over one that asks while somebody is there. A
+// condition that cannot be evaluated counts as true.
 func (m *Matcher) Judge(a event.Attempt) Judgement {
 	l := m.indexes[a.Kind]
 	if l == nil {
@@ -164,14 +164,14 @@ func (m *Matcher) outside(a event.Attempt) bool {
 	return m.out == nil || m.out(a.Path) || a.To != "" && m.out(a.To)
 }
 
-// prepared is one rule that is ready: of a shipped set, or of a user's condition.
+// prepared is a rule that is ready: of a shipped set, or of a user's condition.
 type prepared struct {
 	rule     Rule
-	rank     int // the least decides: deny, ask, ask while attended; then the order of the policy
+	rank     int // the lowest decides: deny, ask, ask while attended; then the order of the policy
 	about    []event.Kind
-	programs []string // none but these; nil for any
+	programs []string // only these; nil for any
 	verbs    []string // likewise
-	plain    bool     // it is the same by every reading
+	plain    bool     // it is the same for every reading
 	when     []func() (*expr.Program, error)
 }
 
@@ -255,8 +255,8 @@ func (r Rule) expand() ([]*prepared, error) {
 	return out, nil
 }
 
-// Possible are the rules that can be met by what is executed with one command
-// line or another, each once, in the order in which they decide.
+// Possible lists the rules that an execution can meet with some command line,
+// each once, in the order in which they decide.
 func (m *Matcher) Possible(a event.Attempt) (out []string) {
 	l := m.indexes[event.KindExec]
 	if l == nil {

@@ -2,8 +2,8 @@ package rules
 
 import "holdfast.dev/holdfast/internal/floor/event"
 
-// Set is a set of rules of consent that is shipped, by the name that a
-// policy gives under ask and deny.
+// Set is a shipped set of rules of consent, by the name that a policy gives
+// under ask and deny.
 type Set struct {
 	Name  string
 	Title string // what it is about, in a line
@@ -12,15 +12,14 @@ type Set struct {
 	Rules []SetRule
 }
 
-// SetRule is one rule of a set. What can be told without evaluating the
-// condition stands beside it, so that nothing is compiled for what no rule is
-// about.
+// SetRule is one rule of a set. What can be decided without evaluating the condition
+// is beside it, so that nothing is compiled for attempts that no rule is about.
 type SetRule struct {
 	ID       string
 	When     string
-	Reason   string       // what the human is told
+	Reason   string       // for the human
 	About    []event.Kind // the kinds of attempts that it can be about
-	Programs []string     // of what is executed none but these; nil for any
+	Programs []string     // of what is executed only these; nil for any
 	Verbs    []string     // likewise
 }
 
@@ -36,6 +35,6 @@ func setNamed(name string) (Set, bool) {
 	return Set{}, false
 }
 
-// SetNames are the names of the shipped sets. They are kept apart from the table,
-// which is large: reading a policy needs no more of a set than its name.
+// SetNames are the names of the shipped sets. They are separate from the table,
+// which is large: reading a policy needs only the names of sets.
 var SetNames = []string{"install", "git-remotes", "git-push", "publish", "infrastructure", "pipe-to-shell", "outside-writes", "new-hosts"}

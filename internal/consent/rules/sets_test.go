@@ -143,15 +143,15 @@ func shippedSets(t testing.TB) (all []shippedSet) {
 	return all
 }
 
-// ordinaryHash is that of no program that a rule names.
+// ordinaryHash is the hash of a program that no rule names.
 const ordinaryHash = "hash-of-another"
 
-// byHash stands for the programs of a host: hash-of-NAME is that of NAME.
+// byHash finds the programs of a simulated host: hash-of-NAME is the hash of NAME.
 func byHash(name string) (path, sha256 string) {
 	return "/usr/bin/" + name, "hash-of-" + baseName(name)
 }
 
-// TestReference looks for each rule of a set in what is printed.
+// TestReference looks for each rule of a set in the output.
 func TestReference(t *testing.T) {
 	text, err := Reference()
 	if err != nil {
@@ -169,7 +169,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestRuleSets tries what each rule asks about and what it lets pass.
+// TestRuleSets tries what each rule asks about and what it permits.
 func TestRuleSets(t *testing.T) {
 	for _, s := range shippedSets(t) {
 		g, err := New([]Rule{{Set: s.Name}}, nil, Host{Find: byHash, Outside: func(path string) bool { return !strings.HasPrefix(path+"/", "/home/you/project/") }})

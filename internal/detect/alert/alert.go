@@ -1,7 +1,3 @@
-// Package alert carries alerts to where somebody looks: a terminal, a file, a
-// webhook, syslog or an OpenTelemetry collector. A run never waits for any of
-// them. What could not be delivered by its end stands in the record, from which
-// it can be sent again.
 package alert
 
 import (
@@ -22,13 +18,13 @@ type Options struct {
 	Sinks    []policy.AlertSink
 	Terminal func(line string)            // for sinks of kind terminal, from one goroutine; the line has no control characters and no end
 	Failed   func(sink string, err error) // the first failure of each sink, on a goroutine of its own; may be nil
-	Grace    time.Duration                // how long Close waits for what is under way; 0 is 5 s
+	Grace    time.Duration                // how long Close waits for deliveries in progress; 0 is 5 s
 	Host     string                       // name of this machine; "" when it is not known
 	Version  string                       // of Holdfast
-	NoBound  bool                         // as many alerts wait for a sink as are raised: for those of a record, which has a bound
+	NoBound  bool                         // no limit of alerts that wait for a sink: for those of a record, which has a limit
 }
 
-// timing is how long a sink that failed is left alone.
+// timing is how long to wait after a sink failed.
 type timing struct {
 	first time.Duration // after the first failure; doubled after each further one
 	most  time.Duration
@@ -51,7 +47,7 @@ type Dispatcher struct {
 }
 
 // Open prepares the sinks. It uses no network itself. An error means that a sink
-// could never work as it is configured: a file of it cannot be read or written.
+// could never work as configured: one of its files cannot be read or written.
 func Open(o Options) (*Dispatcher, error) { return open(o, retryTiming) }
 
 func open(o Options, t timing) (*Dispatcher, error) {
@@ -84,7 +80,7 @@ func open(o Options, t timing) (*Dispatcher, error) {
 	return d, nil
 }
 
-// Terminal is the kind of sink that a person looks at.
+// Terminal is the kind of sink for a person to look at.
 const Terminal = "terminal"
 
 func newSink(s policy.AlertSink, o Options) (sink, error) {
@@ -106,8 +102,8 @@ func newSink(s policy.AlertSink, o Options) (sink, error) {
 	return nil, fmt.Errorf("there is no such kind of sink")
 }
 
-// name is a sink in messages: what follows the host of a URL is left out, for it
-// is what keeps others from using a webhook.
+// name is a sink in messages: what follows the host of a URL is left out,
+// because it may be what protects a webhook.
 func name(s policy.AlertSink) string {
 	address := s.Address
 	if scheme, rest, ok := strings.Cut(address, "://"); ok && scheme != "unix" {
@@ -136,7 +132,7 @@ func (d *Dispatcher) raise(a detect.Alert, wanted func(sink string) bool) {
 	}
 }
 
-// Close waits, for the grace at most, until what was raised is delivered, and
+// Close waits, at most for the grace, until what was raised is delivered, and
 // returns what was not. It may be called more than once.
 func (d *Dispatcher) Close() []*Undelivered {
 	d.once.Do(func() {
@@ -161,7 +157,7 @@ type Undelivered struct {
 	Sink     string   // kind and host
 	Alerts   []uint64 // which: N of each
 	Recorded bool     // Detail has them
-	Err      error    // the last failure; nil where there was none, only no time
+	Err      error    // the last failure; nil if there was only no time
 }
 
 func (u *Undelivered) Error() string {

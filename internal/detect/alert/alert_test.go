@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// quick is patience for tests.
+// quick is the timing for tests.
 var quick = timing{first: 10 * time.Millisecond, most: 50 * time.Millisecond}
 
 func sample(severity detect.Severity, object string) detect.Alert {
@@ -45,7 +45,7 @@ func opened(t *testing.T, o Options, sinks ...policy.AlertSink) *Dispatcher {
 	return d
 }
 
-// failing is opened, and returns besides what waits until its sink has failed.
+// failing is opened, and also returns a function that waits until its sink has failed.
 func failing(t *testing.T, o Options, sink policy.AlertSink) (*Dispatcher, func()) {
 	t.Helper()
 	failed := make(chan struct{}, 8)
@@ -163,7 +163,7 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
-// stuck is a sink that nothing comes out of until it is let go.
+// stuck is a sink that blocks until it is released.
 type stuck struct{ free chan struct{} }
 
 func TestRaiseNeverWaits(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Question is what a webhook is asked: something waits until a human has said
+// Question is what a webhook is asked: something waits until a human says
 // whether it may happen.
 type Question struct {
 	Version int       `json:"version"` // 1
@@ -40,7 +40,7 @@ type Question struct {
 
 // Said is one line of what would happen.
 type Said struct {
-	Name string `json:"name,omitempty"` // "" goes on with the line before
+	Name string `json:"name,omitempty"` // "" continues the line before
 	Text string `json:"text"`
 	Warn bool   `json:"warn,omitempty"` // it is unusual
 }
@@ -61,8 +61,8 @@ type Reply struct {
 const (
 	askPause     = 2 * time.Second
 	askPauseMost = time.Minute
-	askAttempt   = 10 * time.Second // that one request may take, where nothing is said: the server may hold it until it knows
-	askIgnored   = 5                // answers that are not valid, after which a webhook is asked no more
+	askAttempt   = 10 * time.Second // limit of one request, by default: the server may hold it until it knows
+	askIgnored   = 5                // invalid answers after which a webhook is not asked any more
 )
 
 // Asker asks one webhook. It can be used by several goroutines at once.
@@ -75,8 +75,8 @@ type Asker struct {
 	now     func() time.Time
 }
 
-// NewAsker prepares a webhook that may answer. It needs a secret: an answer that
-// is not signed is none.
+// NewAsker prepares a webhook that may answer. It needs a secret: an unsigned
+// answer does not count.
 func NewAsker(s policy.AlertSink, version string) (*Asker, error) {
 	w, err := newWebhook(s, Options{Version: version})
 	if err != nil {
@@ -89,14 +89,14 @@ func NewAsker(s policy.AlertSink, version string) (*Asker, error) {
 	return &Asker{poster: hook.poster, name: name(s), key: hook.key, attempt: cmp.Or(s.Timeout, askAttempt), pause: askPause, now: time.Now}, nil
 }
 
-// Name is how the webhook is called in messages: without what is secret of it.
+// Name is the webhook in messages, without its secrets.
 func (a *Asker) Name() string { return a.name }
 
-// Close ends the connections that are kept for further requests.
+// Close closes the connections that are kept for further requests.
 func (a *Asker) Close() { a.poster.close() }
 
-// Ask asks until there is a valid answer or the context ends. ignored is told of
-// each answer that is not valid, which is as good as none.
+// Ask asks until there is a valid answer or the context ends. It calls ignored
+// for each invalid answer, which does not count.
 func (a *Asker) Ask(ctx context.Context, q Question, ignored func(error)) (Reply, error) {
 	q.Version, q.Type = 1, "approval"
 	body, err := canonical.Marshal(q)
@@ -132,13 +132,13 @@ func (a *Asker) Ask(ctx context.Context, q Question, ignored func(error)) (Reply
 	}
 }
 
-// invalidReply is an answer that is none: whoever gave it may not.
+// invalidReply is an answer that does not count: its sender may not give it.
 type invalidReply struct{ cause error }
 
 func (i *invalidReply) Error() string { return i.cause.Error() }
 func (i *invalidReply) Unwrap() error { return i.cause }
 
-// once asks one time. A wait of 0 and more says that there is no answer yet.
+// once asks once. A wait of 0 or more means that there is no answer yet.
 func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.attempt)
 	defer cancel()
@@ -171,9 +171,9 @@ func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.
 	}
 }
 
-// check says whether an answer is one to this question, from who knows the key. It
-// is signed together with the word answer and the nonce of the question: what signs a
-// question signs no answer, and what signs one answer signs no other.
+// check reports whether an answer is to this question, from a holder of the key. It is
+// signed together with the word answer and the nonce of the question: the signature of
+// a question is not valid for an answer, and that of one answer not for another.
 func (a *Asker) check(q Question, signature string, text []byte) (Reply, error) {
 	mac, err := hex.DecodeString(strings.TrimPrefix(signature, "v1="))
 	if signature == "" {

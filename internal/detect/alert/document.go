@@ -33,7 +33,7 @@ type Document struct {
 	Explanation string    `json:"explanation,omitempty"`
 }
 
-// Process is who asked.
+// Process is the process that asked.
 type Process struct {
 	PID        int      `json:"pid,omitempty"`
 	Exec       uint64   `json:"exec,omitempty"`
@@ -45,7 +45,7 @@ type Process struct {
 	Argv       []string `json:"argv,omitempty"`
 }
 
-// What of an alert is sent at most. The record has all of it.
+// Limits of what is sent of an alert. The record has all of it.
 const (
 	longText = 4096 // bytes of a path or text
 	longArgv = 8192 // bytes of all arguments together
@@ -101,7 +101,7 @@ func decode(body []byte) (*Document, error) {
 
 func short(s string) string { return text.Cut(s, longText) }
 
-// escape is s in one line that does to a terminal what its text says, at most most
+// escape is s in one line that does nothing to a terminal, at most most
 // characters of it.
 func escape(s string, most int) string { return text.Shorten(text.Exact(s), most) }
 
@@ -126,8 +126,8 @@ func (d *Document) line() string {
 	return b.String()
 }
 
-// showDelay is how long a program has that was refused something to say so itself: it
-// writes its line in pieces, and an alert would stand in the middle of it.
+// showDelay is how long a program that was refused something has to report it:
+// it writes its line in pieces, and an alert would appear in the middle of it.
 const showDelay = 10 * time.Millisecond
 
 // terminal shows lines to the user. Of many alerts of one rule in a row it shows

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// file appends a line of JSON for each alert. It is opened each time, so that it
-// may be moved away and begun anew.
+// file appends a line of JSON for each alert. It is opened each time, so that
+// it may be moved away and created again.
 type file struct{ path string }
 
 func newFile(path string) (sink, error) {
@@ -20,8 +20,8 @@ func newFile(path string) (sink, error) {
 	return s, f.Close()
 }
 
-// open opens the file, which nothing else may stand for: whoever could put a link
-// in its place would choose what is written to, and a pipe would block.
+// open opens the file, and accepts nothing else in its place: the maker of a
+// link could choose what is written to, and a pipe would block.
 func (s file) open() (*os.File, error) {
 	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_APPEND|os.O_CREATE|openSafely, 0o600)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s file) send(_ context.Context, body []byte) error {
 	return nil
 }
 
-// endsInMidLine says whether the last line was cut, by a full disk or a crash.
+// endsInMidLine reports whether the last line was cut, by a full disk or a crash.
 func endsInMidLine(f *os.File) bool {
 	at, err := f.Seek(-1, io.SeekEnd)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package alert
 
-// openSafely is nothing: no run is recorded on such a system.
+// openSafely is empty: no run is recorded on such a system.
 const openSafely = 0

@@ -4,5 +4,5 @@ package alert
 
 import "syscall"
 
-// openSafely are the flags with which no link is followed and no pipe waited for.
+// openSafely are the flags that follow no link and wait for no pipe.
 const openSafely = syscall.O_NOFOLLOW | syscall.O_NONBLOCK

@@ -68,7 +68,7 @@ func newPoster(s policy.AlertSink, o Options) (*poster, error) {
 	return p, nil
 }
 
-// close ends the connections that are kept for further requests.
+// close closes the connections that are kept for further requests.
 func (p *poster) close() { p.client.CloseIdleConnections() }
 
 // trust is how servers are verified: by the system's authorities, and those of a
@@ -147,8 +147,8 @@ func token(s string) bool {
 	return s != "" && strings.Trim(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-// do sends a body, with headers besides those of every request. No error holds the
-// URL, which may be secret.
+// do sends a body, with headers besides those of every request. No error
+// contains the URL, which may be secret.
 func (p *poster) do(ctx context.Context, body []byte, extra http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *poster) post(ctx context.Context, body []byte, extra http.Header) ([]by
 	defer answer.Body.Close()
 	start, err := io.ReadAll(io.LimitReader(answer.Body, answerBytes))
 	if answer.StatusCode/100 == 2 {
-		return start, nil // what was said is said, also when the rest of the answer is lost
+		return start, nil // the status is final, even if the rest of the answer is lost
 	}
 	return nil, judge(answer, err)
 }
@@ -247,9 +247,9 @@ func (w *webhook) send(ctx context.Context, body []byte) error {
 	return err
 }
 
-// Signature is the HMAC-SHA256, in hex, of the time that the header
-// Holdfast-Timestamp has, a dot, and the body: a receiver that checks both can
-// tell a forged request and one that was sent again later.
+// Signature is the HMAC-SHA256, in hex, of the time in the header
+// Holdfast-Timestamp, a dot, and the body: a receiver that checks both
+// recognises a forged request and one that was sent again later.
 func Signature(key []byte, stamp string, body []byte) string {
 	return hex.EncodeToString(sign(key, stamp, body))
 }

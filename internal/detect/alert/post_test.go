@@ -28,7 +28,7 @@ type request struct {
 	status int // that it answered
 }
 
-// hook is a server that answers as it is told to.
+// hook is a server that answers as configured.
 type hook struct {
 	*httptest.Server
 	code  atomic.Int64

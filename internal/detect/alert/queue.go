@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What waits for a sink at most. Above that the least severe is dropped first, so
-// that a flood of small alerts hides no great one.
+// Limits of what waits for a sink. Above them the least severe is dropped
+// first, so that a flood of small alerts hides no great one.
 const (
 	mostItems    = 1024
 	mostBytes    = 4 << 20
@@ -29,7 +29,7 @@ type item struct {
 // sink holds up neither the run nor another sink.
 type sinkQueue struct {
 	name     string
-	recorded bool // what it did not get stands in the record
+	recorded bool // the record has what it did not get
 	noBound  bool // mostItems and mostBytes do not hold
 	least    int  // level
 	timeout  time.Duration
@@ -37,7 +37,7 @@ type sinkQueue struct {
 	timing   timing
 	failed   func(string, error)
 	wake     chan struct{} // something is to be sent
-	end      chan struct{} // is closed when nothing is sent any more
+	end      chan struct{} // closed when nothing more is sent
 
 	mu      sync.Mutex // guards what follows
 	waiting []*item
@@ -49,7 +49,7 @@ type sinkQueue struct {
 	closing bool
 }
 
-// add takes an alert, in no more time than it takes to compare it with others.
+// add queues an alert; it takes no longer than comparing it with others.
 func (o *sinkQueue) add(it *item) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,15 +107,15 @@ func (o *sinkQueue) deliver(ctx context.Context) {
 		err := o.sink.send(one, it.body)
 		cancel()
 		if err != nil && ctx.Err() != nil {
-			return // Close waits no longer; what failed before says more than that
+			return // Close waits no longer; the failure before says more than that
 		}
 		o.result(it, err)
 	}
 }
 
-// next returns what to send now: what was tried least, then the most severe, then
-// the first. Without one it says how long to wait, 0 for until something happens,
-// or that all is over.
+// next returns what to send now: what was tried least, then the most severe,
+// then the first. Without one it returns how long to wait, 0 until something
+// happens, or that all is over.
 func (o *sinkQueue) next() (best *item, wait time.Duration, over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +140,7 @@ func (it *item) before(other *item) bool {
 	return it.level > other.level
 }
 
-// pause waits for something to do; 0 is without end.
+// pause waits for something to do; 0 means without limit.
 func (o *sinkQueue) pause(ctx context.Context, wait time.Duration) {
 	var timer <-chan time.Time
 	if wait > 0 {
@@ -153,7 +153,7 @@ func (o *sinkQueue) pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// result takes in how an attempt ended.
+// result notes the result of an attempt.
 func (o *sinkQueue) result(it *item, err error) {
 	var final *refusal
 	var later *retryLater
@@ -185,7 +185,7 @@ func (o *sinkQueue) result(it *item, err error) {
 }
 
 // after is how long to wait after so many failures in a row: twice as long each
-// time, and not at the same moment as all others who wait for the same server.
+// time, with a random part, so that not all senders try again at the same moment.
 func (t timing) after(fails int) time.Duration {
 	d := t.most
 	if fails < 30 {
@@ -198,7 +198,7 @@ func (t timing) after(fails int) time.Duration {
 func (o *sinkQueue) close() {
 	o.mu.Lock()
 	o.closing, o.after = true, time.Time{}
-	o.fails = min(o.fails, 1) // what is left of the grace is for more than one attempt
+	o.fails = min(o.fails, 1) // leaves time for more than one attempt in the rest of the grace
 	o.mu.Unlock()
 	select {
 	case o.wake <- struct{}{}:
@@ -206,8 +206,8 @@ func (o *sinkQueue) close() {
 	}
 }
 
-// finish waits for the goroutine, which Close's deadline ends, and returns what
-// was not delivered; nil for nothing. A disk or terminal that hangs is left behind.
+// finish waits for the goroutine, which Close's deadline ends, and returns what was
+// not delivered; nil for nothing. It does not wait for a hanging disk or terminal.
 func (o *sinkQueue) finish(deadline time.Time) *Undelivered {
 	select {
 	case <-o.end:

@@ -20,15 +20,15 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// RelayOptions say where a relay records, and whom it tells.
+// RelayOptions say where a relay records, and which sinks it has.
 type RelayOptions struct {
 	Options
 	Log, Keys string // directories of the logs and of the signing key
 	For       string // what the alerts are of, in words
 }
 
-// Relay records the alerts of another program in a log of its own, and tells the
-// sinks. It is for one goroutine.
+// Relay records the alerts of another program in a log of its own, and passes
+// them to the sinks. It is for one goroutine.
 type Relay struct {
 	session string
 	log     *audit.Log
@@ -76,8 +76,8 @@ func (r *Relay) put(e event.Event) (event.Event, error) {
 	return e, nil
 }
 
-// Raise records an alert, tells the sinks, and returns the alert's id. An error
-// means that it is not recorded; the sinks get it all the same.
+// Raise records an alert, passes it to the sinks, and returns the alert's id.
+// An error means that it is not recorded; the sinks get it nevertheless.
 func (r *Relay) Raise(a detect.Alert) (id string, err error) {
 	e := a.Event()
 	e.Sensor = event.Detect
@@ -87,8 +87,8 @@ func (r *Relay) Raise(a detect.Alert) (id string, err error) {
 	return document(a).ID, err
 }
 
-// Close waits a little for alerts that are under way, ends the log, and returns
-// what did not reach a sink. An error means that the end is not recorded.
+// Close waits a little for alerts in progress, ends the log, and returns what
+// did not reach a sink. An error means that the end is not recorded.
 func (r *Relay) Close() ([]*Undelivered, error) {
 	missed := r.sinks.Close()
 	detail := Detail(missed)
@@ -103,10 +103,10 @@ func (r *Relay) Close() ([]*Undelivered, error) {
 	return missed, errors.Join(err, r.log.Close())
 }
 
-// RelayedBytes is the most that a line of ParseRelayed may have.
+// RelayedBytes is the length limit of a line for ParseRelayed.
 const RelayedBytes = 64 << 10
 
-// What a relayed alert may have at most: docs/formats/alert-relay.schema.json.
+// Limits of a relayed alert: docs/formats/alert-relay.schema.json.
 const (
 	relayedTitle = 200  // characters
 	relayedKey   = 256  // likewise
@@ -115,7 +115,7 @@ const (
 	techniques   = 16
 )
 
-// relayed is an alert as another program hands it in.
+// relayed is an alert as another program submits it.
 type relayed struct {
 	Rule        string          `json:"rule"`
 	Title       string          `json:"title"`
@@ -127,14 +127,14 @@ type relayed struct {
 	Explanation string          `json:"explanation"`
 }
 
-// relayedFields are the members of a relayed alert. The decoder takes their names
-// also in capitals, which other readers would not.
+// relayedFields are the members of a relayed alert. The decoder also accepts
+// their names in capitals, which other readers would not.
 var relayedFields = []string{"rule", "title", "severity", "technique", "key", "count", "object", "explanation"}
 
-// ParseRelayed reads an alert of another program: a JSON object. All that is not as
-// docs/formats/alert-relay.schema.json has it is an error.
+// ParseRelayed reads an alert of another program: a JSON object. Any difference
+// from docs/formats/alert-relay.schema.json is an error.
 func ParseRelayed(line []byte) (detect.Alert, error) {
-	line, err := canonical.JSON(bytes.TrimSpace(line)) // no member stands twice
+	line, err := canonical.JSON(bytes.TrimSpace(line)) // no member occurs twice
 	if err != nil {
 		return detect.Alert{}, err
 	}
@@ -167,7 +167,7 @@ func ParseRelayed(line []byte) (detect.Alert, error) {
 	}, m.check(count)
 }
 
-// check says what is wrong with the values.
+// check returns what is wrong with the values.
 func (m *relayed) check(count int) error {
 	switch {
 	case !detect.ValidID(m.Rule):

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// TestParseRelayed compares what is taken with what the published schema takes.
+// TestParseRelayed compares what is accepted with what the published schema accepts.
 func TestParseRelayed(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile("../../../docs/formats/alert-relay.schema.json")
 	if err != nil {

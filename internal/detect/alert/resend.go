@@ -15,8 +15,8 @@ import (
 
 // Backlog is the alerts of a record, with what it says of their delivery.
 type Backlog struct {
-	Ended  bool // the session came to its end: without that nothing is known of any delivery
-	Again  bool // send also what was delivered
+	Ended  bool // the session has an end: without it nothing is known of any delivery
+	Again  bool // also send what was delivered
 	alerts []detect.Alert
 	missed map[string][]string // by sink: which alerts it did not get
 }
@@ -52,7 +52,7 @@ func ReadBacklog(ctx context.Context, path string) (*Backlog, error) {
 	return b, errors.Join(err, b.complete(ctx, path))
 }
 
-// complete adds to the alerts what stands in other events: the time of the last
+// complete adds to the alerts what is in other events: the time of the last
 // event that each is about, and the program.
 func (b *Backlog) complete(ctx context.Context, path string) error {
 	times, programs := map[uint64]time.Time{}, map[uint64]event.Process{}
@@ -90,7 +90,7 @@ func (b *Backlog) complete(ctx context.Context, path string) error {
 	}
 	var damage *audit.DamageError
 	if errors.As(err, &damage) {
-		return nil // ReadBacklog said so
+		return nil // ReadBacklog reports it
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func (r *recorded) end(detail map[string]string) {
 	r.emit(event.Event{Sensor: event.Task, N: 1, Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail})
 }
 
-// again sends what stands in the record, and returns what came of it.
+// again sends what is in the record, and returns the result.
 func (r *recorded) again(change func(*Backlog), sinks ...policy.AlertSink) (sent map[string]int, unknown []string) {
 	r.t.Helper()
 	b, err := ReadBacklog(r.t.Context(), r.path)

@@ -20,8 +20,8 @@ import (
 
 const (
 	facility = 10 // security and authorisation (RFC 5424, 6.2.1)
-	// enterprise is the number that RFC 5612 sets aside for documents: Holdfast has
-	// none of its own, and RFC 5424 wants one behind the name of structured data.
+	// enterprise is the number that RFC 5612 reserves for documentation: Holdfast has
+	// none of its own, and RFC 5424 requires one after the name of structured data.
 	enterprise = "32473"
 
 	datagramBytes = 2048 // what every receiver should take (RFC 5424, 6.1)
@@ -70,8 +70,8 @@ func newSyslog(s policy.AlertSink, o Options) (sink, error) {
 	return l, nil
 }
 
-// send opens a connection for each alert: they are rare, a daemon may have
-// restarted in between, and the end of a stream is the only sign that it came.
+// send opens a connection for each alert: they are rare, a daemon may have restarted
+// in between, and the end of a stream is the only sign that the alert arrived.
 func (l *syslogSink) send(ctx context.Context, body []byte) error {
 	d, err := decode(body)
 	if err != nil {
@@ -121,8 +121,8 @@ func (l *syslogSink) dialOne(ctx context.Context, network, address string) (net.
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// ended ends our side of a stream and waits a moment for the other: a connection
-// that was reset has lost the message.
+// ended ends our side of a stream and waits a moment for the other: if the
+// connection is reset, the message is lost.
 func ended(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		if err := half.CloseWrite(); err != nil {
@@ -138,8 +138,8 @@ func ended(c net.Conn) error {
 	return fmt.Errorf("sending an alert: %w", err)
 }
 
-// message is the whole of RFC 5424. Nothing in an alert can end it or begin
-// another one: the header takes printable ASCII, and all else is escaped.
+// message is the whole message of RFC 5424. Nothing in an alert can end it or
+// begin another one: the header has only printable ASCII, and all else is escaped.
 func (l *syslogSink) message(d *Document) []byte {
 	severity, ok := syslogSeverities[d.Severity]
 	if !ok {
@@ -162,8 +162,7 @@ func (l *syslogSink) message(d *Document) []byte {
 	return []byte(b.String())
 }
 
-// param escapes the value of a parameter (RFC 5424, 6.3.3), which has gone through
-// escape.
+// param escapes the value of a parameter (RFC 5424, 6.3.3), after escape.
 func param(s string) string {
 	return strings.NewReplacer(`"`, `\"`, `\`, `\\`, `]`, `\]`).Replace(s)
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a baseline holds at most. What runs inside makes the things that are
-// learnt, and must not be able to make it grow without end.
+// Limits of a baseline. What runs inside makes the things that are learnt, and
+// must not be able to make it grow without end.
 const (
 	MaxRuns   = 64   // that it was learnt from: bits of a set
 	MaxThings = 4096 // of all kinds together
@@ -21,7 +21,7 @@ type Baseline struct {
 	Workspace string
 	Runs      []Run // in the order in which they were learnt, at most MaxRuns
 
-	things [kinds]map[string]uint64 // by name: the runs that had to do with it, a bit each by its place in Runs
+	things [kinds]map[string]uint64 // by name: the runs that involved it, a bit each by its index in Runs
 }
 
 // Run is one that was learnt from.
@@ -32,17 +32,16 @@ type Run struct {
 	Verdict  string            `json:"verdict"`          // of its record
 	Level    string            `json:"level"`            // of its record: standard or full
 	Tripwire bool              `json:"tripwire"`         // look-ups outside the view were seen
-	Anyway   []string          `json:"anyway,omitempty"` // why it would not have been learnt from, had a human not said so
+	Anyway   []string          `json:"anyway,omitempty"` // why it would not have been learnt from without a human's decision
 	Counts   map[string]uint64 `json:"counts,omitempty"` // how many events of an action there were, and bytes that left
 }
 
-// ErrFull says that a run has to do with more than a baseline holds.
+// ErrFull means that a run involves more things than a baseline holds.
 var ErrFull = errors.New("a baseline has no room for so many different things")
 
 // Learn adds a run and returns what was not known before, in order. A run that was
-// learnt before is learnt anew. Where there are MaxRuns, the one that was learnt
-// longest ago makes room, and what it alone had to do with is forgotten. After
-// ErrFull the baseline is as it was.
+// learnt before is learnt anew. If there are MaxRuns, the one that was learnt longest
+// ago is dropped, with what it alone involved. After ErrFull the baseline is as it was.
 func (b *Baseline) Learn(r Run, t *Trace) ([]Thing, error) {
 	next := b.clone()
 	next.Forget(r.Session)
@@ -83,8 +82,8 @@ func (b *Baseline) clone() *Baseline {
 	return c
 }
 
-// Forget takes back what a run taught and no other did. It reports whether the
-// run was learnt from.
+// Forget removes what a run taught and no other did. It reports whether the run
+// was learnt from.
 func (b *Baseline) Forget(session string) bool {
 	at := slices.IndexFunc(b.Runs, func(r Run) bool { return r.Session == session })
 	if at < 0 {
@@ -117,7 +116,7 @@ func (b *Baseline) Len() int {
 // Known is one thing that is normal.
 type Known struct {
 	Name string
-	Runs []string // the sessions that had to do with it
+	Runs []string // the sessions that involved it
 }
 
 // Known lists what is known of a kind, in the order of the names.

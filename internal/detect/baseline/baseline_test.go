@@ -56,7 +56,7 @@ func newsOf(b *Baseline, events []event.Event) []string {
 	return out
 }
 
-// anySession is a session that no person would think of.
+// anySession is an arbitrary session.
 func anySession(r *rand.Rand) []event.Event {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	path := func() string {
@@ -107,8 +107,8 @@ func TestLearntIsNotNew(t *testing.T) {
 	}
 }
 
-// TestForgetTakesBack: after a run was forgotten, the baseline is as if it had not
-// been learnt from, wherever it stood among the others.
+// TestForgetTakesBack: after a run was forgotten, the baseline is as if it had
+// not been learnt from, whatever its place among the others.
 func TestForgetTakesBack(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -136,7 +136,7 @@ func TestForgetTakesBack(t *testing.T) {
 	}
 }
 
-// TestNews tells what is new after one run.
+// TestNews checks what is new after one run.
 func TestNews(t *testing.T) {
 	normal := []event.Event{
 		start("standard", "syscall,tripwire"), exec("/usr/bin/git", hash), exec("/home/you/project/app", hash), exec("/tmp/go-build17/b001/app.test", hash),
@@ -182,8 +182,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestReadsAreComparedWithTheirLike: a run that is seen more closely than all that
-// were learnt from does not read more for it.
+// TestReadsAreComparedWithTheirLike: a run that is seen more closely than all
+// that were learnt from does not read more because of that.
 func TestReadsAreComparedWithTheirLike(t *testing.T) {
 	open := func(v event.Verdict) event.Event {
 		return event.Event{Action: event.FileOpen, Verdict: v, Object: "/etc/ssl/x"}
@@ -279,8 +279,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestFile: only the user can read a baseline, one without runs leaves no file, and
-// what was not written by this package is refused.
+// TestFile: only the user can read a baseline, one without runs leaves no file,
+// and a file that this package did not write is refused.
 func TestFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	file := File(dir, "/home/you/project")

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// A count is new when it is more than so many times the most of any run that was
-// learnt from, and above a floor: four files instead of one are no news.
+// A count is new if it is more than so many times the most of any run that was
+// learnt from, and above a floor: four files instead of one are not new.
 const (
 	Times      = 4
 	floor      = 100     // events
@@ -16,14 +16,14 @@ const (
 )
 
 // maxReported is how many new things of a kind are remembered, each of which is
-// reported once. What comes after them is reported without a name.
+// reported once. Later ones are reported without a name.
 const maxReported = 1024
 
-// Unnamed is the name of what is new after too many others were.
+// Unnamed is the name of a new thing after too many others.
 const Unnamed = "…"
 
-// Checker says of the events of one session what is new by a baseline. It can be
-// used by several goroutines at once.
+// Checker finds what is new by a baseline in the events of one session. It can
+// be used by several goroutines at once.
 type Checker struct {
 	load func() (*Baseline, error)
 
@@ -35,9 +35,8 @@ type Checker struct {
 	seen     [kinds]map[string]bool
 }
 
-// Open makes a checker by the baseline of a file, which is read when the first
-// event comes or Load is called. A file that is missing knows nothing, and nothing
-// is new by it.
+// Open makes a checker by the baseline in a file, which is read at the first
+// event or by Load. Without the file nothing is known, and nothing is new.
 func Open(file string) *Checker {
 	return &Checker{load: sync.OnceValues(func() (*Baseline, error) { return ReadFile(file) })}
 }
@@ -47,15 +46,15 @@ func Against(b *Baseline) *Checker {
 	return &Checker{load: func() (*Baseline, error) { return b, nil }}
 }
 
-// Load reads the baseline, unless it was. Without it nothing is new, and the error
-// says why.
+// Load reads the baseline, unless it was read before. Without it nothing is
+// new, and the error says why.
 func (c *Checker) Load() error {
 	_, err := c.load()
 	return err
 }
 
-// News appends what is new about an event: each thing once in a session. Of a
-// workspace without a baseline nothing is.
+// News appends what is new about an event: each thing once in a session.
+// Without a baseline of the workspace nothing is new.
 func (c *Checker) News(e *event.Event, into []Thing) []Thing {
 	b, err := c.load()
 	if err != nil || len(b.Runs) == 0 {
@@ -75,7 +74,7 @@ func (c *Checker) News(e *event.Event, into []Thing) []Thing {
 	return c.excess(c.trace.count(e), into)
 }
 
-// begin prepares for a session. What is read is compared only where a run that was
+// begin prepares for a session. Reads are compared only if a run that was
 // learnt from was seen as closely.
 func (c *Checker) begin(e *event.Event, b *Baseline) {
 	c.trace.begin(e)
@@ -111,8 +110,7 @@ func (c *Checker) report(one Thing, into []Thing) []Thing {
 	return append(into, one)
 }
 
-// excess says which of the counters that changed are far above what they ever
-// were.
+// excess returns those of the changed counters that are far above what they ever were.
 func (c *Checker) excess(changed uint32, into []Thing) []Thing {
 	for i := range counted {
 		least := uint64(floor)

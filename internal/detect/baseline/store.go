@@ -18,8 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// maxFile is how long the file of a baseline may be: what is longer was not
-// written by this package.
+// maxFile is the length limit of a baseline's file: this package writes no longer one.
 const maxFile = 4 << 20
 
 // File is where the baseline of a workspace is, below the directory of state.
@@ -36,7 +35,7 @@ type stored struct {
 	Things    map[string][]holder `json:"things"` // by the name of the kind
 }
 
-// holder is a thing and the runs that had to do with it, by their place.
+// holder is a thing and the runs that involved it, by their index.
 type holder struct {
 	Name string `json:"name"`
 	Runs []int  `json:"runs"`
@@ -44,8 +43,8 @@ type holder struct {
 
 const version = 1
 
-// ReadFile reads the baseline of a file. One that is missing is empty. An error names
-// the file.
+// ReadFile reads the baseline in a file. Without the file it is empty. An error
+// names the file.
 func ReadFile(file string) (*Baseline, error) {
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -123,8 +122,8 @@ func (b *Baseline) encode() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// Write writes the baseline, so that a reader sees the old or the new one whole.
-// Only the user can read it. One that knows no run is removed.
+// Write writes the baseline, so that a reader sees the whole old or the whole
+// new one. Only the user can read it. One without runs is removed.
 func (b *Baseline) Write(file string) error {
 	if len(b.Runs) == 0 {
 		return Remove(file)
@@ -142,7 +141,7 @@ func (b *Baseline) Write(file string) error {
 	return nil
 }
 
-// Remove removes the baseline of a file, also one that cannot be read.
+// Remove removes the baseline in a file, even one that cannot be read.
 func Remove(file string) error {
 	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing the baseline: %w", err)

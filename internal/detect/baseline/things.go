@@ -1,6 +1,6 @@
 // Package baseline knows what is normal in a workspace: which programs, hosts,
-// directories and tools earlier runs had to do with, and how much of each. It
-// learns from the events of runs that it is given, and says of an event what no
+// directories and tools earlier runs involved, and how much of each. It learns
+// from the events of the runs that it is given, and finds in an event what no
 // such run did. It judges nothing: it does not know which runs may be learnt
 // from, nor what is bad about something new.
 package baseline
@@ -18,11 +18,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// Kind is what sort of thing an event has to do with.
+// Kind is the sort of a thing that an event involves.
 type Kind uint8
 
-// The kinds. What was refused is another thing than what was done: that a host
-// was asked for in vain does not make a connection to it normal.
+// The kinds. What was refused is another thing than what was done: asking for a
+// host in vain does not make a connection to it normal.
 const (
 	Program      Kind = iota // was executed, or is a script that was
 	Host                     // was connected to
@@ -50,13 +50,13 @@ func Kinds() []Kind {
 	return all
 }
 
-// KindOf is the kind of a name, false where it is that of none.
+// KindOf is the kind of a name, false if there is none.
 func KindOf(name string) (Kind, bool) {
 	k := slices.Index(kindNames[:], name)
 	return Kind(max(0, k)), k >= 0
 }
 
-// Thing is what an event has to do with.
+// Thing is something that an event involves.
 type Thing struct {
 	Kind Kind
 	Name string // printable as far as its event is; valid UTF-8, at most maxName bytes
@@ -67,10 +67,10 @@ func (t Thing) String() string { return t.Kind.String() + " " + t.Name }
 // maxName is how long a name may be: what runs inside chooses it.
 const maxName = 400
 
-// place is where a run takes place. Things are named from there.
+// place is where a run works; things are named from there.
 type place struct{ workspace, home string }
 
-// things appends what an event has to do with, but for counts.
+// things appends what an event involves, except counts.
 func (p *place) things(e *event.Event, into []Thing) []Thing {
 	switch e.Action {
 	case event.ProcExec:
@@ -82,7 +82,7 @@ func (p *place) things(e *event.Event, into []Thing) []Thing {
 		}
 		return add(into, Program, p.program(e.Process.Executable, e.Process.SHA256))
 	case event.NetQuery:
-		if e.Verdict == event.Denied { // of one that is answered the connection follows
+		if e.Verdict == event.Denied { // a query that is answered is followed by its connection
 			into = add(into, RefusedHost, e.Object)
 		}
 		return into
@@ -115,7 +115,7 @@ func (p *place) things(e *event.Event, into []Thing) []Thing {
 
 func target(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }
 
-// kindOf is one of two kinds, by whether the attempt came to nothing.
+// kindOf is one of two kinds, by whether the attempt was denied or failed.
 func kindOf(e *event.Event, denied, done Kind) Kind {
 	if refused(e) {
 		return denied
@@ -123,7 +123,7 @@ func kindOf(e *event.Event, denied, done Kind) Kind {
 	return done
 }
 
-// refused says whether an attempt came to nothing.
+// refused reports whether an attempt was denied or failed.
 func refused(e *event.Event) bool { return e.Verdict == event.Denied || e.Error != "" }
 
 func add(into []Thing, kind Kind, name string) []Thing {
@@ -138,9 +138,8 @@ func add(into []Thing, kind Kind, name string) []Thing {
 	return append(into, Thing{kind, name})
 }
 
-// program names a program. One that lies where work or installers change it is
-// known by its path: each build is another content. Any other is known by its
-// path and content.
+// program names a program. One where work or installers change it is known by its
+// path: each build has other content. Any other is known by its path and content.
 func (p *place) program(file, sum string) string {
 	switch {
 	case file == "" || file[0] != '/':
@@ -164,11 +163,11 @@ func (p *place) program(file, sum string) string {
 	return file + " sha256:" + sum[:32]
 }
 
-// directory names the directory of a path outside the workspace, no deeper than
-// two names, of the home two names below it.
+// directory names the directory of a path outside the workspace, at most two
+// names deep, and at most two names below the home.
 func (p *place) directory(into []Thing, kind Kind, e *event.Event, file string) []Thing {
 	if e.Error == "EEXIST" || e.Verdict == event.Allowed && e.Error != "" || file == "" || file[0] != '/' || within(file, p.workspace) {
-		return into // it changed nothing, and nothing was kept from it
+		return into // it changed nothing, and was not refused
 	}
 	depth, from := 2, 0
 	switch {
@@ -191,12 +190,12 @@ func (p *place) directory(into []Thing, kind Kind, e *event.Event, file string) 
 	return add(into, kind, general(dir, from))
 }
 
-// within says whether a path is dir or below it.
+// within reports whether a path is dir or below it.
 func within(file, dir string) bool {
 	return dir != "" && strings.HasPrefix(file, dir) && (len(file) == len(dir) || file[len(dir)] == '/')
 }
 
-// general puts a star for what is another one each time in the names of a path
+// general replaces with a star what differs each time in the names of a path,
 // after its first bytes: three digits and more, and eight and more of a hash.
 func general(file string, after int) string {
 	var b []byte // nil while nothing was replaced
@@ -235,8 +234,8 @@ func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// isAway says whether an address is that of another machine. Those that stand for
-// names inside (RFC 2544) say nothing: the connection has the name.
+// isAway reports whether an address is that of another machine. Those that
+// represent names inside (RFC 2544) say nothing: the connection has the name.
 func isAway(object string) bool {
 	a, err := netip.ParseAddrPort(object)
 	if err != nil {
@@ -248,7 +247,7 @@ func isAway(object string) bool {
 
 var synthetic = netip.MustParsePrefix("198.18.0.0/15")
 
-// methodOf is a method by its name, "other" for one that is in no standard: what
+// methodOf is a method by its name, "other" for a method of no standard: what
 // runs inside can make up any number of them.
 func methodOf(name string) string {
 	switch name {

@@ -9,8 +9,8 @@ import (
 )
 
 // What is counted of a run: events by their action, refusals, and what left the
-// boundary. What is read is not among them: how much of it is seen depends on the
-// level and the sensors of a run.
+// boundary. Reads are not counted: how many are seen depends on the level and
+// the sensors of a run.
 const (
 	bytesOut = "bytes out"
 	refusals = "refusals"
@@ -21,8 +21,8 @@ var counted = [...]string{
 	event.ToolCall, refusals, bytesOut,
 }
 
-// Trace is what one run had to do with. It takes the events of one session, and
-// is for one goroutine.
+// Trace is what one run involved. It takes the events of one session, and is
+// for one goroutine.
 type Trace struct {
 	place
 	level    string
@@ -44,8 +44,7 @@ func (t *Trace) Observe(e *event.Event) {
 	}
 }
 
-// begin takes from the start of a session where it takes place and what is seen
-// of it.
+// begin takes from the start of a session its directories and what is seen of it.
 func (t *Trace) begin(e *event.Event) {
 	if e.Action != event.SessionStart {
 		return
@@ -54,8 +53,8 @@ func (t *Trace) begin(e *event.Event) {
 	t.tripwire = strings.Contains(","+e.Detail["sensors"]+",", ","+string(event.Tripwire)+",")
 }
 
-// count counts an event, or those that it stands for, and returns which counters
-// changed, as bits.
+// count counts an event, or those that it summarises, and returns which
+// counters changed, as bits.
 func (t *Trace) count(e *event.Event) (changed uint32) {
 	switch e.Action {
 	case event.RecordCut:
@@ -70,7 +69,7 @@ func (t *Trace) count(e *event.Event) (changed uint32) {
 	case event.FileOpen, event.FileLookup:
 		return 0
 	case event.ProcExec:
-		if e.Error == "ENOENT" { // a directory of PATH that does not have it
+		if e.Error == "ENOENT" { // a directory of PATH without the program
 			return 0
 		}
 	}
@@ -91,11 +90,11 @@ func (t *Trace) more(name string, n uint64) uint32 {
 	return 1 << i
 }
 
-// number reads a count; 0 for what is none.
+// number reads a count; 0 for anything else.
 func number(s string) uint64 {
 	n, err := strconv.ParseUint(s, 10, 63)
 	if err != nil {
-		return 0 // ParseUint returns the most where there is more
+		return 0 // ParseUint returns the maximum for a larger number
 	}
 	return n
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// How far is looked for who has a file open. Inotify does not tell, and a process
-// that reads a small file is soon done with it.
+// Limits of the search for a process that has a file open. Inotify does not
+// report it, and a process that reads a small file is soon done with it.
 const (
 	holdersMost = 8
 	holdersTime = 10 * time.Millisecond
@@ -22,8 +22,8 @@ type holder struct {
 	executable string // as it is called inside
 }
 
-// holders are the processes inside that have the file open at this moment, as
-// far as they are found in time.
+// holders are the processes inside that have the file open at this moment, if
+// they are found in time.
 func (w *Watcher) holders(inode fs.FileInfo) []holder {
 	inside, err := os.Readlink(filepath.Join(filepath.Dir(w.root), "ns/mnt"))
 	if err != nil {
@@ -59,7 +59,7 @@ func (w *Watcher) holders(inode fs.FileInfo) []holder {
 	return out
 }
 
-// holds says whether one of the descriptors in dir is of the file.
+// holds reports whether one of the descriptors in dir is of the file.
 func holds(dir string, inode fs.FileInfo, until time.Time) bool {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -69,8 +69,8 @@ func holds(dir string, inode fs.FileInfo, until time.Time) bool {
 	for time.Now().Before(until) {
 		names, err := d.Readdirnames(64)
 		for _, name := range names {
-			// To ask after a file of a file system that does not answer would take
-			// for ever: only what bears a path is asked after.
+			// A file on a file system that does not answer would block us for
+			// ever: only descriptors with a path are checked.
 			to, err := os.Readlink(dir + "/" + name)
 			if err != nil || !strings.HasPrefix(to, "/") || strings.HasPrefix(to, "/dev/") {
 				continue

@@ -1,8 +1,7 @@
-// Package honey makes fake credentials and says when one is touched. They stand
-// where somebody who looks for credentials looks, and where no honest program of
-// an ordinary run does by itself: a touch needs no judgement. Their values are
-// random, new in each run, and stand nowhere else, so that one which is seen on
-// its way out was read here.
+// Package honey makes fake credentials and reports when one is touched. They are where
+// an attacker looks for credentials, and where no honest program of an ordinary run
+// looks by itself: a touch needs no judgement. Their values are random, new in each
+// run, and exist nowhere else, so that one which is seen on its way out was read here.
 package honey
 
 import (
@@ -17,11 +16,11 @@ type File struct {
 	Path    string // absolute, inside
 	Content []byte
 	Mode    fs.FileMode // permission bits
-	Readers string      // the programs that read it by themselves, once somebody uses them; "" for none
-	Secrets []string    // random texts of 16 bytes or more that stand in the content
+	Readers string      // the programs that read it by themselves when they are used; "" for none
+	Secrets []string    // random texts of 16 bytes or more in the content
 }
 
-// Details are what an event about f says of it.
+// Details returns what an event about f says of it.
 func (f File) Details() map[string]string {
 	d := map[string]string{"kind": f.Kind}
 	if f.Readers != "" {
@@ -39,29 +38,28 @@ type decoy struct {
 }
 
 // decoys are chosen by two rules. No program behaves differently because one is
-// there: none is a default that a program would take up and use. And none is read
-// by what is run in nearly every session (shells, git, ssh, curl, npm, pip, go,
-// cargo, the common libraries): so there is no ~/.netrc, ~/.npmrc, ~/.ssh/id_rsa,
+// there: none is a default that a program would use. And none is read by what
+// is run in nearly every session (shells, git, ssh, curl, npm, pip, go, cargo,
+// the common libraries): so there is no ~/.netrc, ~/.npmrc, ~/.ssh/id_rsa,
 // ~/.docker/config.json, ~/.kube/config, ~/.config/gh/hosts.yml or ~/.pgpass.
 var decoys = []decoy{
-	// The first file that is looked for. The programs of AWS read it to know its
-	// profiles, and take up none that is not called default.
+	// The first file that attackers look for. The programs of AWS read it to
+	// know its profiles, and use only one that is called default.
 	{"aws", ".aws/credentials", "aws, terraform and programs with an AWS SDK (boto3)", awsCredentials},
-	// Git reads it only where credential.helper is set to store, which it is not
-	// inside.
+	// Git reads it only if credential.helper is set to store, which it is not inside.
 	{"github", ".git-credentials", "git with credential.helper=store", gitCredentials},
-	// No name of the default identities of ssh(1).
+	// Not the name of a default identity of ssh(1).
 	{"ssh", ".ssh/id_ed25519_deploy", "", sshKey},
-	// For uploads alone; pip reads another file.
+	// Only for uploads; pip reads another file.
 	{"pypi", ".pypirc", "twine and setuptools, to upload", pypirc},
 	// Kubectl reads ~/.kube/config and what KUBECONFIG names.
 	{"kubernetes", ".kube/config-prod", "", kubeConfig},
 	// The libraries read application_default_credentials.json, two levels above.
 	{"gcp", ".config/gcloud/legacy_credentials/deploy@corp.internal/adc.json", "gcloud, with that account chosen", gcloudADC},
-	// The program takes it where VAULT_TOKEN is not set.
+	// The program uses it if VAULT_TOKEN is not set.
 	{"vault", ".vault-token", "vault and bao without VAULT_TOKEN", vaultToken},
 	{"stripe", ".config/stripe/config.toml", "stripe", stripeConfig},
-	// Thieves of wallets look for it; geth alone reads it.
+	// Wallet thieves look for it; only geth reads it.
 	{"wallet", ".ethereum/keystore/UTC--2024-03-07T10-22-41.318274000Z--", "geth", keystore},
 }
 

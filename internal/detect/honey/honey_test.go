@@ -92,8 +92,8 @@ func TestGitHubChecksum(t *testing.T) {
 	}
 }
 
-// TestSSHKey takes the key apart by itself: the public part must be that of the
-// private one, in both places.
+// TestSSHKey parses the key itself: the public part must be that of the private
+// one, in both places.
 func TestSSHKey(t *testing.T) {
 	t.Parallel()
 	f := fileOf(t, "ssh")
@@ -125,12 +125,12 @@ func TestSSHKey(t *testing.T) {
 	}
 }
 
-// TestSSHReadsTheKey asks the program whose format it is, where there is one.
+// TestSSHReadsTheKey asks the program that defines the format, if it is installed.
 func TestSSHReadsTheKey(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("ssh-keygen")
 	if err != nil {
-		return // what the format is made of is looked at by TestSSHKey
+		return // TestSSHKey checks the parts of the format
 	}
 	at := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(at, fileOf(t, "ssh").Content, 0o600); err != nil {

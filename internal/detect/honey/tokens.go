@@ -21,7 +21,7 @@ const (
 	hexDigits = "0123456789abcdef"
 )
 
-// draw gives random bytes and letters from one pool: asking the kernel for each
+// draw takes random bytes and letters from one pool: asking the kernel for each
 // would cost more than all the rest.
 type draw struct {
 	pool [2048]byte
@@ -38,7 +38,7 @@ func (d *draw) bytes(n int) []byte {
 	return out
 }
 
-// text draws n letters, each as likely as the others.
+// text draws n letters, each equally likely.
 func (d *draw) text(n int, alphabet string) string {
 	most := 256 - 256%len(alphabet)
 	out := make([]byte, 0, n)
@@ -55,9 +55,9 @@ func awsCredentials(d *draw) (string, []string) {
 	return fmt.Sprintf("[prod-deploy]\naws_access_key_id = %s\naws_secret_access_key = %s\nregion = eu-central-1\n", id, key), []string{id, key}
 }
 
-// githubToken ends in the CRC-32 of its random part, by which scanners tell a
-// token from a text that looks like one ("Behind GitHub's new authentication
-// token formats", 2021).
+// githubToken ends in the CRC-32 of its random part, by which scanners
+// distinguish a token from a text that looks like one ("Behind GitHub's new
+// authentication token formats", 2021).
 func githubToken(d *draw) string {
 	random := d.text(30, base62)
 	sum := crc32.ChecksumIEEE([]byte(random))
@@ -75,7 +75,7 @@ func gitCredentials(d *draw) (string, []string) {
 }
 
 // sshKey writes an Ed25519 key in the format of OpenSSH (PROTOCOL.key). Its
-// secrets are the lines that the private part alone decides.
+// secrets are the lines that only the private part determines.
 func sshKey(d *draw) (string, []string) {
 	private := ed25519.NewKeyFromSeed(d.bytes(ed25519.SeedSize))
 	public := private.Public().(ed25519.PublicKey)
@@ -105,7 +105,7 @@ func sshKey(d *draw) (string, []string) {
 
 	text := base64.StdEncoding.EncodeToString(all.Bytes())
 	at := bytes.Index(all.Bytes(), private)
-	first, end := (at*8+5)/6, (at+ed25519.SeedSize)*8/6 // the letters that the private part alone decides
+	first, end := (at*8+5)/6, (at+ed25519.SeedSize)*8/6 // the letters that only the private part determines
 	var b strings.Builder
 	var secrets []string
 	b.WriteString("-----BEGIN OPENSSH PRIVATE KEY-----\n")
@@ -148,8 +148,8 @@ func pypirc(d *draw) (string, []string) {
 	return "[distutils]\nindex-servers = release\n\n[release]\nrepository = https://upload.pypi.org/legacy/\nusername = __token__\npassword = pypi-" + token + "\n", []string{secret}
 }
 
-// jwt makes a token whose signature alone is secret: everything else stands in
-// honest tokens too.
+// jwt makes a token of which only the signature is secret: honest tokens
+// contain everything else too.
 func jwt(d *draw, claims string) (token, signature string) {
 	part := base64.RawURLEncoding.EncodeToString
 	kid := d.text(43, urlSafe)

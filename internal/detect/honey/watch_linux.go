@@ -21,13 +21,13 @@ import (
 const (
 	watchMask = sys.InOpen | sys.InAccess | sys.InModify | sys.InMoveSelf
 
-	// burst is how long what is done to a file again and again is only counted.
+	// burst is the time in which repeated operations on a file are only counted.
 	burst = time.Second
 
 	eventSize = 16 // of an inotify event about a file, which has no name (inotify(7))
 )
 
-// Watcher tells when one of the files is touched, by whatever name.
+// Watcher reports when one of the files is touched, by whatever name.
 type Watcher struct {
 	queue   *os.File
 	root    string
@@ -38,7 +38,7 @@ type Watcher struct {
 	// Owned by the goroutine until it has ended, then by Close.
 	files map[int32]*watchedFile // by watch
 	lost  int                    // times that the queue overflowed, not yet reported
-	fault error                  // the first of the sink
+	fault error                  // the first error of the sink
 }
 
 // watchedFile is a file that is watched.
@@ -46,14 +46,14 @@ type watchedFile struct {
 	file  File
 	inode fs.FileInfo
 	since time.Time      // when it was last reported
-	count map[string]int // what was done since and not yet reported, at least: the kernel makes one of the same in a row; nil for nothing
+	count map[string]int // operations since then that are not yet reported, at least: the kernel joins equal ones in a row; nil for none
 }
 
 // Watch begins to watch files through the root directory of a process inside,
-// such as /proc/PID/root, and tells the sink of each touch as event.HoneyRead.
-// All of them must be there: nothing has run inside yet that could have taken one
-// away. The watch is on the file and not on its name: it stays when the file is
-// renamed or linked, and what takes its name is no honeytoken.
+// such as /proc/PID/root, and reports each touch to the sink as event.HoneyRead.
+// All of them must be there: nothing has run inside yet that could have removed
+// one. The watch is on the file and not on its name: it stays when the file is
+// renamed or linked, and another file of that name is not a honeytoken.
 func Watch(root string, files []File, sink event.Sink) (*Watcher, error) {
 	queue, err := sys.Inotify()
 	if err != nil {
@@ -91,7 +91,7 @@ func (w *Watcher) add(f File) error {
 // of the sink. Call it once, when nothing runs inside any more.
 func (w *Watcher) Close() error {
 	w.closing.Store(true)
-	w.queue.SetReadDeadline(time.Unix(1, 0)) // fails on no open descriptor that can wait
+	w.queue.SetReadDeadline(time.Unix(1, 0)) // does not fail for an open descriptor that can wait
 	<-w.ended
 	p := make([]byte, 64<<10)
 	for {
@@ -136,7 +136,7 @@ func (w *Watcher) counting() bool {
 	return w.lost > 0
 }
 
-// take understands events. The first of a burst is reported at once.
+// take processes events. The first of a burst is reported at once.
 func (w *Watcher) take(p []byte, now time.Time) {
 	for ; len(p) >= eventSize; p = p[min(len(p), eventSize+int(binary.NativeEndian.Uint32(p[12:]))):] {
 		wd, mask := int32(binary.NativeEndian.Uint32(p)), binary.NativeEndian.Uint32(p[4:])
@@ -178,7 +178,7 @@ func operation(mask uint32) string {
 	return "read"
 }
 
-// reportCounted reports what is counted of bursts that are over.
+// reportCounted reports what was counted in bursts that are over.
 func (w *Watcher) reportCounted(now time.Time) {
 	for _, t := range w.files {
 		if now.Sub(t.since) >= burst {

@@ -45,7 +45,7 @@ func (d *diary) events() []event.Event {
 type world struct {
 	*Watcher
 	diary diary
-	files map[string]string // by kind, where it stands
+	files map[string]string // path by kind
 }
 
 func newWorld(t *testing.T) *world {
@@ -108,9 +108,9 @@ func TestReadingIsSaidAtOnce(t *testing.T) {
 	if e.Process.PID != reader.Process.Pid || !strings.HasPrefix(e.Detail["held_by"], strconv.Itoa(reader.Process.Pid)+" /") {
 		t.Errorf("it is open in process %d, said is %d, %q", reader.Process.Pid, e.Process.PID, e.Detail["held_by"])
 	}
-	// What followed is said when the second is over, or at the end.
+	// The rest is reported when the second is over, or at the end.
 	w.await(t, 2)
-	// A shell may read a byte at a time, and the kernel joins what is alike.
+	// A shell may read a byte at a time, and the kernel joins equal events.
 	if all := w.close(t); all[1].Detail["read"] == "" {
 		t.Errorf("the second event is %v", all[1].Detail)
 	}
@@ -122,7 +122,7 @@ func TestTouchesByOtherNames(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		do   func(path string) error
-		want string // the operation that is said; "" for none
+		want string // the operation that is reported; "" for none
 	}{
 		{"renamed, then read", func(p string) error { return errors.Join(os.Rename(p, p+"2"), touch(p+"2")) }, "rename"},
 		{"linked, then read", func(p string) error { return errors.Join(os.Link(p, p+"2"), touch(p+"2")) }, "open"},
@@ -205,7 +205,7 @@ func TestALostEventIsSaid(t *testing.T) {
 	}
 }
 
-// TestTheEndOfTheViewIsNoTouch has what the kernel says when the file system goes.
+// TestTheEndOfTheViewIsNoTouch has the events that the kernel sends when the file system goes.
 func TestTheEndOfTheViewIsNoTouch(t *testing.T) {
 	t.Parallel()
 	d := &diary{}

@@ -61,7 +61,7 @@ func Marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// writer is a value that is being written anew; in is valid JSON.
+// writer is a value that is being rewritten; in is valid JSON.
 type writer struct {
 	in, out []byte
 	at      int // of in
@@ -199,7 +199,7 @@ func (c *writer) member(depth int) (m member, err error) {
 	return m, err
 }
 
-// reorder writes the members of the object that begins there anew, in their new order.
+// reorder rewrites the members of the object that begins there, in their new order.
 func (c *writer) reorder(begin int, all []member) {
 	written := slices.Clone(c.out[begin:])
 	c.out = c.out[:begin+1]

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMarshal: what HTML would read as markup stands as it is, also in what a type
-// writes by itself.
+// TestMarshal: what HTML would read as markup is not escaped, also in a type's own
+// output.
 func TestMarshal(t *testing.T) {
 	v := map[string]any{"a&b": "<c> && d", "raw": json.RawMessage(`"e>f"`)}
 	if got, err := Marshal(v); err != nil || string(got) != `{"a&b":"<c> && d","raw":"e>f"}` {

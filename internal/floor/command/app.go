@@ -41,7 +41,7 @@ type App struct {
 	Hint func(error) string
 }
 
-// errFew says that a program of ours could not work.
+// errFew means that a program of ours could not work.
 var errFew = errors.New("too few processes")
 
 // New returns the App of this process. On an error it has printed why.
@@ -128,7 +128,7 @@ func (a *App) Lookup(name string) string {
 	return ""
 }
 
-// Note prints a line on stderr that is no error.
+// Note prints a line on stderr that is not an error.
 func (a *App) Note(colour, kind, format string, args ...any) {
 	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, a.Name+": "+kind+":"), text.Safe(fmt.Sprintf(format, args...)))
 }

@@ -52,7 +52,7 @@ func (a *App) Report(err error) int {
 	return ExitUsage
 }
 
-// hintFor is the next command to type after an error; "" when there is none.
+// hintFor is the next command to type after an error; "" if there is none.
 func (a *App) hintFor(err error) string {
 	if a.Hint != nil {
 		if hint := a.Hint(err); hint != "" {
@@ -108,7 +108,7 @@ func CheckArguments(cmd *cobra.Command) {
 	}
 }
 
-// knownVerb refuses a word that is no verb of cmd.
+// knownVerb refuses a word that is not a verb of cmd.
 func knownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

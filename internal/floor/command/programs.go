@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// Examiner is the program that plays the escape matrix. It is no part of the others,
+// Examiner is the program that plays the escape matrix. It is not part of the others,
 // so that nothing of it is linked into what holds the boundary.
 const Examiner = "holdfast-prove"
 
-// MissingError says that another program of ours is not installed.
+// MissingError means that another program of ours is not installed.
 type MissingError struct {
 	Name   string   // of the program
 	Looked []string // directories in which it was looked for

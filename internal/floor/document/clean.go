@@ -11,8 +11,8 @@ import (
 // hold whatever a sandboxed program printed.
 const most = 4 << 10
 
-// Clean is s as a person can read it in one line, see [text.Line]. The spaces of a
-// text that has nothing else are escaped too, for they are not seen.
+// Clean is s as a person can read it in one line, see [text.Line]. The spaces of a text
+// that has nothing else are escaped too, because they are invisible.
 func Clean(s string) string {
 	head := text.Head(s, most)
 	shown := text.Line(head)

@@ -57,14 +57,14 @@ type Look int
 const (
 	Code  Look = iota // as it is, in the letters of a terminal
 	Plain             // words
-	Bold              // words that stand out
+	Bold              // emphasised words
 )
 
 // Words are words that Holdfast made, and that may hold a name, such as the reason
 // of a refusal. They are shown as code where they could be taken for more.
 type Words string
 
-// Strong are words of Holdfast's own that stand out.
+// Strong are words of Holdfast's own that are emphasised.
 type Strong string
 
 // Sentence is format with an argument in place of each %s: a string is shown as
@@ -106,7 +106,7 @@ func List(texts []string) Prose {
 	return t
 }
 
-// tame are the characters besides letters, digits and spaces that mean nothing in
+// tame are the characters other than letters, digits and spaces that mean nothing in
 // any format between them.
 const tame = ".,;:()'-/%+=?"
 

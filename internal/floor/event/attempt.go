@@ -19,7 +19,7 @@ const (
 // as the sensor that sees it knows of it. Strings are bytes as they came.
 type Attempt struct {
 	Kind    Kind
-	Process Process // who asks; of an exec, what would be executed: executable, its hash, argv, working directory
+	Process Process // the process that asks; of an exec, what would be executed: executable, its hash, argv, working directory
 
 	// Of an exec.
 	ParentExecutable string // of the process that asks
@@ -36,7 +36,7 @@ type Attempt struct {
 	Environment        []string
 	EnvironmentUnknown bool // not all of them are known
 
-	// Of a file, besides Path.
+	// Of a file, in addition to Path.
 	Operation string // write, create, mkdir, unlink, rename, link, symlink, chmod, chown, truncate, mknod or xattr
 	To        string // the other path of a rename or a link
 
@@ -53,15 +53,15 @@ type Attempt struct {
 	Agent, Tool, Server string
 	Arguments           string // JSON
 
-	// Argv of an exec, or long texts of Arguments, are not all there: a
-	// condition on them counts as met.
+	// Argv of an exec, long texts of Arguments, or the process of a connection or a
+	// request, are not all there: a condition on them counts as met.
 	Cut bool
 }
 
-// Ruling is what a Gate says of an Attempt. The zero value holds nothing back
-// and lets nothing go on: only Allowed does that.
+// Ruling is a Gate's decision on an Attempt. The zero value neither holds an attempt
+// nor lets it continue: only Allowed does that.
 type Ruling struct {
-	Verdict Verdict // Allowed, Denied, or Unknown: a human has to say, and Wait returns what he said
+	Verdict Verdict // Allowed, Denied, or Unknown: a human must decide, and Wait returns the decision
 	Granted bool    // Allowed because of a human's answer, and not because no rule is about it
 	Rule    string  // that decided or asks, as file:line
 	Reason  string  // in words, for the program that is refused
@@ -70,14 +70,13 @@ type Ruling struct {
 	// not have, whatever the verdict; "" for none.
 	Unlisted string
 
-	// Over is closed when the answer that allowed it holds no longer: its time is
-	// over, or it was taken back. What was opened on it ends then. nil where it was
-	// allowed for what it is, and not for a time.
+	// Over is closed when the answer that allowed it is no longer valid: its time is
+	// over, or it was withdrawn. What was opened on it ends then. nil if it was allowed
+	// for what it is, and not for a time.
 	Over <-chan struct{}
 
-	// Wait returns the ruling when there is one, which is Denied when ctx ends
-	// first. It is not nil exactly where Verdict is Unknown, and is to be called
-	// once.
+	// Wait returns the ruling once there is one; it is Denied if ctx ends first. Wait
+	// is not nil exactly if Verdict is Unknown, and must be called once.
 	Wait func(ctx context.Context) Ruling
 }
 

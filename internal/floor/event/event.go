@@ -1,7 +1,6 @@
-// Package event is the shared vocabulary of Holdfast: what was attempted, by
-// whom, on what, and what was decided. It has no behaviour and imports nothing
-// of this module, so that every component can speak it and none depends on
-// another to be heard.
+// Package event is the shared vocabulary of Holdfast: what was attempted, by which
+// process, on what, and what was decided. It has no behaviour and imports nothing of
+// this module, so that every component can use it without depending on another.
 package event
 
 import (
@@ -46,8 +45,8 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is no verdict", text)
 }
 
-// Sensor is who saw or decided something. Each numbers its events, so that a
-// reader sees that one is missing.
+// Sensor is the part that saw or decided something. Each numbers its events, so that a
+// reader notices a missing one.
 type Sensor string
 
 // The sensors.
@@ -85,15 +84,15 @@ type Event struct {
 	Detail   map[string]string
 }
 
-// DetailKept is the detail of a change that went on and does not reach the host.
+// DetailKept is the detail of a change that was made and does not reach the host.
 // KeptPrivate says that it is in a private directory, which is dropped with the run.
 const (
 	DetailKept  = "kept"
 	KeptPrivate = "private"
 )
 
-// Process is who asked. Only proc.exec and the first event of a process that
-// was not executed carry more than PID and Exec.
+// Process is the process that asked. Only proc.exec and the first event of a process
+// that was not executed carry more than PID and Exec.
 type Process struct {
 	PID        int    // in the host's pid namespace; 0 when it is not known
 	Exec       uint64 // which program this process runs: Exec of its proc.exec event, from 1 in each session; 0 when it is not known
@@ -151,7 +150,7 @@ const (
 	ToolResult = "tool.result" // and has used it
 	ToolLost   = "tool.lost"   // a report of that kind is missing or could not be read; Detail: reason, and count where it is one for several
 	ToolList   = "tool.list"   // which tools a server offers; Object is the server
-	ToolDrop   = "tool.drop"   // what was not passed on between an agent and a server; Object says who wrote it: agent or server
+	ToolDrop   = "tool.drop"   // what was not passed on between an agent and a server; Object is the sender: agent or server
 
 	ApprovalRequest = "approval.request" // something waits for an answer; Object is what the event of the attempt would be about; Detail: id, rule, digest
 	ApprovalAnswer  = "approval.answer"  // an answer, or that none came in time; Detail: id, by, scope, reason, grant

@@ -81,8 +81,8 @@ func texts(kinds []event.Kind) (out []string) {
 // CompileAttempt checks a condition on an attempt, as Compile one on an event.
 func CompileAttempt(condition string) (*Program, error) { return attempts().compile(condition) }
 
-// About says which kinds of attempts a condition is about: those that it names
-// by action; else those that have one of the fields that it names; else all.
+// About returns which kinds of attempts a condition is about: those that it names by
+// action; else those that have one of the fields that it names; else all.
 func (p *Program) About() []event.Kind {
 	if only, bounded := p.Only("action"); bounded {
 		var out []event.Kind
@@ -152,7 +152,7 @@ func (n *node) only(field string) ([]string, bool) {
 	return nil, false
 }
 
-// onlyOfAll is only for operands of which all must be true, or any.
+// onlyOfAll is only for an operator whose operands must all be true, or any of them.
 func (n *node) onlyOfAll(field string) (values []string, bounded bool) {
 	for _, a := range n.args {
 		some, bounds := a.only(field)
@@ -183,7 +183,7 @@ type Attempted struct {
 	asked  uint64 // a bit for each of values that is there
 }
 
-// Reset begins anew with other fields.
+// Reset restarts with other fields.
 func (a *Attempted) Reset(f Fields) { a.of, a.asked = f, 0 }
 
 // Field implements Fields.

@@ -56,7 +56,7 @@ func celFor(l *language) *cel.Env {
 	return env
 }
 
-// celMap is a map in which what is not there is "".
+// celMap is a map in which missing keys have the value "".
 type celMap struct {
 	traits.Mapper
 	m    map[string]string
@@ -104,7 +104,7 @@ func celFields(l *language, f Fields) map[string]any {
 	return out
 }
 
-// compare evaluates a condition with both. It says whether expr accepted it.
+// compareWithCEL evaluates a condition with both. It reports whether expr accepted it.
 func compareWithCEL(t *testing.T, env *cel.Env, condition string, samples []Fields) bool {
 	p, err := attempts().compile(condition)
 	if err != nil {
@@ -207,7 +207,7 @@ func (g *generator) of(t typ, depth int) string {
 	return g.fill(pick(forms...), depth)
 }
 
-// fill replaces what stands for expressions of a type.
+// fill replaces placeholders by expressions of their types.
 func (g *generator) fill(form string, depth int) string {
 	var out strings.Builder
 	for i := 0; i < len(form); i++ {
@@ -298,7 +298,7 @@ var celSeeds = []string{
 	`program.matches("(")`, `program.matches("a{1000}")`, `program.matches("(?i)GIT")`, `program.matches(verb)`, `matches(program, "g")`, `size(program) == program.size()`, `contains(program, "x")`, `program.under("/") == under(program, "/")`, `string == string`, `argv.exists(string, string == "x")`, `int(int) == 1`, `type(program) == string`, `dyn(program) == 1`, `double(port) == 0.0`, `program < verb == known`, `1 < 2 < 3`, `known < outside`, `argv < args`, `argv + [1] == []`, `(known && outside) && (known || outside)`, `program == "a" == (verb == "b")`,
 }
 
-// TestSeedsOfCEL runs them in each test.
+// TestCornersOfCEL runs celSeeds in each test run.
 func TestCornersOfCEL(t *testing.T) {
 	env := celFor(attempts())
 	all := samples(rand.New(rand.NewPCG(5, 6)), 20)

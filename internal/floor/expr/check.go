@@ -96,7 +96,7 @@ func (c *checker) check(n *node) error {
 	return nil
 }
 
-// mismatch says that an operator or function does not take what it is given.
+// mismatch reports that an operator or function does not take its arguments.
 func mismatch(n *node, args []*node) error {
 	var types []string
 	for _, a := range args {

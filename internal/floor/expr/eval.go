@@ -248,7 +248,7 @@ func (n *node) apply(f *frame) (value, error) {
 	return n.call.apply(a, b)
 }
 
-// ofField asks for the value of a field, which is empty where there is none.
+// ofField reads the value of a field; a missing one is empty.
 func (n *node) ofField(f *frame) (value, error) {
 	var v any
 	var found bool

@@ -2,10 +2,10 @@ package expr
 
 import "holdfast.dev/holdfast/internal/floor/event"
 
-// Fields is what a condition reads: one event, of which a field is asked for
-// only when the condition gets there. The values are of the Go types int,
-// int64, uint64, bool, string, time.Time, []string, map[string]string, ToolArguments,
-// event.Verdict and event.Sensor; false means that there is none.
+// Fields is what a condition reads: one event, whose fields are read only when the
+// condition needs them. The values are of the Go types int, int64, uint64, bool,
+// string, time.Time, []string, map[string]string, ToolArguments, event.Verdict and
+// event.Sensor; false means that there is no value.
 type Fields interface {
 	Field(name string) (any, bool)
 }
@@ -17,8 +17,8 @@ type Field struct {
 	Meaning string
 }
 
-// vocabulary is the names of conditions. They are flat, unlike those of a
-// record, for they are typed by hand.
+// vocabulary is the names of conditions. They are flat, unlike those of a record,
+// because they are typed by hand.
 var vocabulary = []Field{
 	{"seq", "int", "place in the log, from 1"},
 	{"time", "timestamp", "wall clock, in UTC"},

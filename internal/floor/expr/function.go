@@ -22,7 +22,7 @@ type function struct {
 	result         typ                             // "": a list, of the one type of both
 	test           func(a, b string) (bool, error) // of two texts
 	apply          func(a, b value) (value, error) // of others
-	cost           func(a, b value) int            // of apply, besides reading texts; nil for none
+	cost           func(a, b value) int            // of apply, in addition to reading texts; nil for none
 }
 
 // takes reports whether a function takes arguments, and what it returns then.
@@ -46,8 +46,8 @@ func (f *function) takes(args []*node) (result typ, ok bool) {
 	return f.result, true
 }
 
-// functions are all there are, but for what is not strict: operators that need
-// not look at both sides, loops and has.
+// functions are all functions, except those that are not strict: operators that need
+// not evaluate both sides, loops and has.
 var functions = [...]function{
 	{name: "!", global: true, params: []typ{tBool}, result: tBool, apply: func(a, _ value) (value, error) { return truth(a.n == 0), nil }},
 	{name: "-", global: true, params: []typ{tInt}, result: tInt, apply: func(a, _ value) (value, error) { return subtract(value{}, a) }},
@@ -279,8 +279,8 @@ func between(a, b value) (value, error) {
 	return add(seconds, value{n: int64(a.time().Nanosecond() - b.time().Nanosecond())})
 }
 
-// under reports whether the path name is dir or below it. Both are taken as
-// they are: dots and links are the matter of who recorded the path.
+// under reports whether the path name is dir or below it. Both are taken literally:
+// dots and links are up to the recorder of the path.
 func under(name, dir string) bool {
 	rest, ok := strings.CutPrefix(name, strings.TrimRight(dir, "/"))
 	return ok && (rest == "" || rest[0] == '/')
@@ -294,7 +294,7 @@ func base(name string) string {
 	return path.Base(name)
 }
 
-// lowerASCII changes A to Z alone, so that the bytes of what is not UTF-8 stay.
+// lowerASCII changes A to Z alone, so that bytes that are not UTF-8 stay.
 func lowerASCII(s string) string {
 	b := []byte(s)
 	for i, c := range b {

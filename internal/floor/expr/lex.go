@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// tokenKind tells tokens apart. An operator or a bracket is its own text.
+// tokenKind distinguishes tokens. An operator or a bracket is its own text.
 type tokenKind int
 
 const (
@@ -148,8 +148,8 @@ func (l *lexer) text(prefix string) (token, error) {
 
 const escapes, escaped = `abfnrtv\'"?` + "`", "\a\b\f\n\r\t\v\\'\"?`"
 
-// unescape reads what follows a backslash, and how many bytes it has; 0 where
-// there is no such escape. All of them are code points, never bytes.
+// unescape reads what follows a backslash, and how many bytes it has; 0 if there is no
+// such escape. All of them are code points, never bytes.
 func unescape(s string) (r rune, size int) {
 	if s == "" {
 		return 0, 0
@@ -197,7 +197,7 @@ func span(s string, class func(byte) bool) int {
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return c == '_' || 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// hexValue is the value of a hexadecimal digit; -1 for what is none.
+// hexValue is the value of a hexadecimal digit; -1 for any other byte.
 func hexValue(c byte) rune {
 	switch {
 	case isDigit(c):

@@ -43,7 +43,7 @@ type node struct {
 	member bool // a call that has its target before the dot, as first of args
 
 	typ      typ
-	value    value // of a literal; of a field, what it is where there is none; of a list of literals, the list
+	value    value // of a literal; of a field, its default; of a list of literals, the list
 	constant bool  // a list of literals
 	field    int   // number of a field
 	call     *function
@@ -175,8 +175,8 @@ func binary(sign string) op {
 	return opCall
 }
 
-// unary reads signs of one sort before a value: two of them are none. A minus
-// before a number belongs to it, so that the least number can be written.
+// unary reads signs of one sort before a value: two of them cancel out. A minus before
+// a number belongs to it, so that the least number can be written.
 func (p *parser) unary() (*node, error) {
 	sign, odd := p.token, false
 	for p.is("!", "-") && p.token.text == sign.text {

@@ -16,7 +16,7 @@ type Error struct {
 	Line, Column int
 	Problem      string
 	Near         string // the name or word that may have been meant; "" for none
-	at           int    // byte offset, of which place makes line and column
+	at           int    // byte offset, from which place computes line and column
 }
 
 // Error says it in a line.

@@ -34,14 +34,14 @@ func text(v any) string {
 	return s
 }
 
-// ToolArguments are the arguments of a tool. A condition fails that asks for a name
-// which is there in other letters alone: whether the program that gets the arguments
-// minds them is not known.
+// ToolArguments are the arguments of a tool. A condition fails if it asks for a name
+// that is there only in different case: whether the program that gets the arguments
+// distinguishes case is not known.
 type ToolArguments map[string]string
 
-// Arguments is the first level of the arguments of a tool, which are written as
-// JSON in the form of package canonical: texts as they are, other values as JSON.
-// What is no object, such as one that was cut, is as a whole under "".
+// Arguments is the first level of the arguments of a tool, which are written as JSON in
+// the form of package canonical: texts as they are, other values as JSON. What is not
+// an object, such as one that was cut, is as a whole under "".
 func Arguments(written string) ToolArguments {
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(written), &members) != nil {

@@ -77,10 +77,10 @@ func compare(a, b value) int {
 	return cmp.Or(strings.Compare(a.text, b.text), cmp.Compare(a.n, b.n))
 }
 
-// key looks up what a map has under a key; "" where it has nothing, so that a
-// condition about a detail that only some events have need not ask for it first.
-// It is an error where the key is there in other letters: whether the program
-// that gets the arguments minds them is not known.
+// key looks up what a map has under a key; "" if it has nothing, so that a condition
+// about a detail that only some events have need not ask for it first. It is an error
+// if the key is there in different case: whether the program that gets the arguments
+// distinguishes case is not known.
 func (f *frame) key(of value, key string) (text string, found bool, err error) {
 	if m, ok := of.ref.(map[string]string); ok {
 		text, found = m[key]
@@ -113,7 +113,7 @@ func (v value) keys() value {
 	return v
 }
 
-// empty is the value of a field where there is none.
+// empty is the value of a missing field.
 func empty(t typ) value {
 	switch {
 	case t == tTime:

@@ -37,8 +37,8 @@ func Path(env []string) string {
 	return path
 }
 
-// Find finds a program in the absolute directories of a PATH; others would depend
-// on the working directory. It returns "" where there is none.
+// Find finds a program in the absolute directories of a PATH; others would depend on
+// the working directory. It returns "" if there is none.
 func Find(name, path string) string {
 	for _, dir := range filepath.SplitList(path) {
 		if !filepath.IsAbs(dir) {
@@ -65,10 +65,10 @@ func Outside(dir, path string) string {
 	return strings.Join(dirs, ":")
 }
 
-// Version runs program with --version and returns the first version that it
-// prints, such as 1.2.3 of "codex-cli 1.2.3". It runs with an empty home, with the
-// variables env besides the usual ones, and without network where this user may
-// make namespaces.
+// Version runs program with --version and returns the first version that it prints,
+// such as 1.2.3 of "codex-cli 1.2.3". It runs with an empty home, with the variables
+// env in addition to the usual ones, and without network if this user may make
+// namespaces.
 func Version(ctx context.Context, program, path string, env []string) (string, error) {
 	home, err := os.MkdirTemp("", "holdfast-agent-")
 	if err != nil {
@@ -103,8 +103,8 @@ var version = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z]+([.-][0-9A-Za-z]+)*)?$`)
 })
 
-// beginning keeps the beginning of what is written to it. The buffer is no
-// embedded one: its ReadFrom would be used in place of Write.
+// beginning keeps the beginning of what is written to it. The buffer is not embedded:
+// its ReadFrom would be used instead of Write.
 type beginning struct{ text bytes.Buffer }
 
 func (l *beginning) Write(b []byte) (int, error) {

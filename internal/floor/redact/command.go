@@ -71,8 +71,8 @@ func (r *Redactor) commandHit(text string, before []string, arg string, at int) 
 
 func isSeparator(c byte) bool { return strings.IndexByte(";&|()\n`", c) >= 0 }
 
-// shellWords takes a text for a shell apart, as far as it takes to find the flags
-// of a program: words with their quotes, and each separator of commands alone.
+// shellWords splits a text for a shell, as far as it takes to find the flags of a
+// program: words with their quotes, and each separator of commands alone.
 func shellWords(text string) []span {
 	var words []span
 	begin, quote := -1, byte(0)

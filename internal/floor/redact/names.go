@@ -27,7 +27,7 @@ var (
 		"accountkey", "authkey", "secretkeybase", "signature"}
 )
 
-// classOf says what a name means.
+// classOf returns what a name means.
 func classOf(name string) class {
 	if name == "" || strings.IndexByte(lasts, name[len(name)-1]) < 0 {
 		return ordinary

@@ -32,8 +32,8 @@ func (r *Redactor) pem(s string, at, free int) (hit, bool) {
 // program hides little of a command line by writing it as one.
 const pemLeast = 40
 
-// pemLine returns the end of the line of a key that begins at s[at:], at when
-// there is none. A line is long, or the last.
+// pemLine returns the end of the line of a key that begins at s[at:], at if there is
+// none. A line is long, or the last.
 func pemLine(s string, at int) int {
 	from := skipBreaks(s, at)
 	for _, header := range []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "} {

@@ -13,7 +13,7 @@ const (
 	fileMost     = 128     // of what may be the name of a file
 	gapMost      = 64      // between the values of a list
 	labelMost    = 48      // of what a PEM block is called
-	templateMost = 256     // of a template in the place of a value
+	templateMost = 256     // of a template instead of a value
 )
 
 // lasts are the letters in which names of secrets end.
@@ -29,8 +29,8 @@ func placePairs() []string {
 	return append(pairs, "r ", "R ", "c ", "C ")
 }
 
-// placed looks for a secret by the pair at s[at-1:at+1]. The hit has no mark
-// where the text is to be passed over.
+// placed looks for a secret by the pair at s[at-1:at+1]. The hit has no mark if the
+// text should be skipped.
 func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 	switch s[at] {
 	case 'r':
@@ -147,7 +147,7 @@ func templateAt(s string, from int) int {
 	return from + end + len("}}")
 }
 
-// ends says whether a value ends before s[i].
+// ends reports whether a value ends before s[i].
 func ends(s string, i int) bool {
 	switch s[i] {
 	case ' ', '\t', '\n', '\r', '"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', 0:
@@ -193,8 +193,8 @@ func (r *Redactor) markOf(kind, text string) string {
 	return mark(kind, text, r.guessable(text))
 }
 
-// harmless says whether a text is no secret but something in its place: a switch,
-// a file or a template.
+// harmless reports whether a text is not a secret but something instead of it: a
+// switch, a file or a template.
 func harmless(text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "false", "yes", "no", "on", "off", "null", "none", "nil", "undefined", "prompt", "%s", "%v", "%q":
@@ -206,7 +206,7 @@ func harmless(text string) bool {
 	return false
 }
 
-// isFile says whether the value at s[from:] names a file or another source of a
+// isFile reports whether the value at s[from:] names a file or another source of a
 // secret. A secret in base64 may begin with a slash, but has few of them.
 func isFile(s string, from int) bool {
 	text := s[min(from, len(s)):min(from+fileMost, len(s))]
@@ -310,8 +310,8 @@ func (r *Redactor) afterColon(s string, v span) (hit, bool) {
 	return r.value(s, v, password)
 }
 
-// address masks the password of scheme://user:password@host, and what is in
-// the place of a user when it is long enough for a token; at is the second slash.
+// address masks the password of scheme://user:password@host, and what is in the user's
+// place if it is long enough for a token; at is the second slash.
 func (r *Redactor) address(s string, at, free int) (hit, bool) {
 	if at < 2 || s[at-2] != ':' {
 		return hit{}, false

@@ -174,7 +174,7 @@ func kindOf(name string) string {
 	return name[:min(len(name), 64)]
 }
 
-// isMark returns the end of the mark that begins at s[at:], 0 when there is none.
+// isMark returns the end of the mark that begins at s[at:], 0 if there is none.
 func isMark(s string, at int) int {
 	if !strings.HasPrefix(s[at:], markBegin) {
 		return 0

@@ -77,7 +77,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// forms are written here by themselves, not with what the package uses.
+// encodings are written here independently, not with what the package uses.
 func encodings(v string) map[string]string {
 	quoted, _ := json.Marshal(v)
 	var all strings.Builder

@@ -9,7 +9,7 @@ type hit struct {
 	mark     string
 }
 
-// rank says which of two marks is written where what they are for overlaps.
+// rank decides which of two overlapping marks is written.
 type rank int
 
 const (

@@ -14,7 +14,7 @@ type shape struct {
 	lead   int               // bytes of that, at least
 }
 
-// charset says which characters belong to a token: a bit for each of those below 64,
+// charset is the characters that belong to a token: a bit for each of those below 64,
 // and for each from there to 127. The sets are constants, which cost no start.
 type charset struct{ low, high uint64 }
 
@@ -48,8 +48,8 @@ var (
 	anyToken  = &charset{digit | signs | 1<<'.', letter | score}
 )
 
-// match returns where the token begins and ends whose prefix is at s[from:]; an
-// end of 0 says that there is none.
+// match returns where the token with its prefix at s[from:] begins and ends; an end of
+// 0 means that there is none.
 func (p *shape) match(s string, from int) (begin, end int) {
 	if !strings.HasPrefix(s[from:], p.prefix) {
 		return 0, 0
@@ -87,7 +87,7 @@ const (
 	checkedMost = 512 // how much of one may have to be looked at again
 )
 
-// escapeEnds says whether an escape sequence such as \n or %3D ends before
+// escapeEnds reports whether an escape sequence such as \n or %3D ends before
 // s[at:].
 func escapeEnds(s string, at int) bool {
 	if at >= 2 && s[at-2] == '\\' {
@@ -122,7 +122,7 @@ func (p *shape) anchor() int {
 	return best
 }
 
-// mixed says whether a token has a digit and letters of both cases, as one that was
+// mixed reports whether a token has a digit and letters of both cases, as one that was
 // drawn has and a name in a program rarely.
 func mixed(s string) bool {
 	return hasDigit(s) && strings.ToLower(s) != s && strings.ToUpper(s) != s
@@ -130,8 +130,8 @@ func mixed(s string) bool {
 
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
-// isJWT says whether a text is a signed or encrypted token in compact form (RFC
-// 7515, 7516): three or five parts, of which the first is a JSON object.
+// isJWT reports whether a text is a signed or encrypted token in compact form (RFC
+// 7515, 7516): three or five parts, the first of which is a JSON object.
 func isJWT(s string) bool {
 	parts := strings.Count(s, ".") + 1
 	first, rest, _ := strings.Cut(s, ".")

@@ -65,8 +65,8 @@ func (t *table) group(first, second byte) *group {
 	return &t.groups[t.index[k]]
 }
 
-// next returns the first place from at on where a pair ends that means something;
-// len(s) when there is none. At is 1 or more.
+// next returns the first position from at on where a known pair of bytes ends; len(s)
+// if there is none. At is 1 or more.
 func (t *table) next(s string, at int) int {
 	if at >= len(s) {
 		return len(s)

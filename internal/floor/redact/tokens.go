@@ -246,8 +246,8 @@ var shapes = []shape{
 	{prefix: "webhook.office.com/webhookb2/", kind: "teams-webhook", set: &charset{digit | 1<<'-' | 1<<'/', letter | 1<<('@'-64)}, least: 80},
 }
 
-// threeDots says whether a token has four parts.
+// threeDots reports whether a token has four parts.
 func threeDots(s string) bool { return strings.Count(s, ".") == 3 }
 
-// accessClient says whether a token is that of a service of Authress.
+// accessClient reports whether a token is that of a service of Authress.
 func accessClient(s string) bool { return strings.Contains(s, ".acc_") || strings.Contains(s, ".acc-") }

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestCurrentTokensAreMasked draws tokens of every format that scanners for
-// secrets know by shape, and looks for what is left of them where no name says
-// what they are.
+// TestCurrentTokensAreMasked draws tokens of every format that scanners for secrets
+// know by shape, and looks for what is left of them in places where no name identifies
+// them.
 func TestCurrentTokensAreMasked(t *testing.T) {
 	t.Parallel()
 	list, err := os.ReadFile("testdata/tokens.tsv")

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hungup says whether the other end of a pipe or socket is closed for writing,
+// Hungup reports whether the other end of a pipe or socket is closed for writing,
 // also while there is something left to read (poll(2)). It does not wait. What is
 // neither, and what cannot be asked, has not hung up.
 func Hungup(f *os.File) bool {

@@ -37,8 +37,8 @@ func Inotify() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "inotify"), nil
 }
 
-// InotifyAdd watches the file at path, which is no link, and returns the number
-// of the watch. The watch is on the inode: it stays when the name changes.
+// InotifyAdd watches the file at path, which is not a link, and returns the number of
+// the watch. The watch is on the inode: it stays when the name changes.
 func InotifyAdd(f *os.File, path string, mask uint32) (int32, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -18,10 +18,10 @@ const (
 	MayRead    = unix.R_OK
 )
 
-// ErrNotRegular is the answer of OpenRegular for what is no regular file.
+// ErrNotRegular is the error of OpenRegular for anything but a regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Access says whether this process may use path, by its effective ids and
+// Access reports whether this process may use path, by its effective ids and
 // capabilities and whatever else the kernel looks at (faccessat2(2)). Nothing is
 // opened.
 func Access(path string, mode uint32) error {

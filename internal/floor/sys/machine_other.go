@@ -6,6 +6,6 @@ package sys
 // how many; not here.
 func FewProcesses() (most uint64, few bool) { return 0, false }
 
-// Confined reports whether a boundary like the one of a run is around this process;
-// there is none here.
+// Confined reports whether a boundary like that of a run is around this process; here
+// there is none.
 func Confined() bool { return false }

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// ReplaceFile writes a file of a mode so that who reads it, and a machine that
-// loses power, finds the old one or the new one whole. On an error there is the old
-// one, and nothing beside it.
+// ReplaceFile writes a file of a mode so that a reader, and a machine that loses power,
+// find the old one or the new one whole. On an error the old one is there, and nothing
+// beside it.
 func ReplaceFile(path string, content []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // of mode 0600
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AsTask calls f on a thread that has the ids of the task, and all capabilities
-// of this process. No other process may walk through a tripwire root from outside, as
-// by /proc/PID/root, not even root (Documentation/filesystems/fuse.rst, "mounting
-// without allow_other"). Where this process has the ids already, f is just called.
-// What f looks up outside the view is no event.
+// AsTask calls f on a thread that has the ids of the task, and all capabilities of this
+// process. No other process may walk through a tripwire root from outside, as by
+// /proc/PID/root, not even root (Documentation/filesystems/fuse.rst, "mounting without
+// allow_other"). If this process already has the ids, f is just called. What f looks up
+// outside the view is no event.
 func AsTask(uid, gid int, f func() error) error {
 	if os.Geteuid() == uid && os.Getegid() == gid {
 		return f()

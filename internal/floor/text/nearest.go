@@ -2,10 +2,9 @@ package text
 
 import "strings"
 
-// Nearest returns the candidate that word was probably meant to be, for a hint
-// "did you mean …?"; "" when none is near. Letter case does not count. A third of
-// the longer one and one character may differ; of candidates that differ as much
-// the first is taken.
+// Nearest returns the candidate that word was probably meant to be, for a hint "did you
+// mean …?"; "" if none is near. Letter case does not count. A third of the longer one
+// and one character may differ; of candidates that differ equally the first is taken.
 func Nearest(word string, candidates []string) string {
 	w := []rune(strings.ToLower(word))
 	best, least := "", len(w)+1

@@ -1,8 +1,8 @@
-// Package text shows text that an untrusted program chose: safe for a terminal,
-// in one line, short, and quoted for a shell.
+// Package text shows text that an untrusted program chose: safe for a terminal, in one
+// line, short, and quoted for a shell.
 //
-// Nothing here knows who reads the text. Approvals, whose reader decides by what
-// he sees, escape more: letters that pass for others too (package consent).
+// It does not know who reads the text. Approvals, whose reader decides by what is
+// shown, escape more: letters that look like others too (package consent).
 package text
 
 import (

@@ -3,9 +3,9 @@
 // and with the credentials that they may carry.
 //
 // A run calls New before anything is launched and Egress.AddTo for each launch, which
-// opens the doors when the backend has made them. Egress.Finish says at the end what
-// was refused. Reload lets other destinations hold meanwhile.
+// opens the doors when the backend has made them. Egress.Finish returns at the end what
+// was refused. Reload changes the allowed destinations meanwhile.
 //
-// It does not decide about a destination, and knows no program inside: who is at the
-// other end of a connection it is told by a function.
+// It does not decide about a destination, and knows no program inside: a function names
+// the process at the other end of a connection.
 package egress

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/internal/record/bus"
 )
 
-// What a run says of package network.
+// What a run needs of package network.
 type (
 	Refusal     = network.Refusal
 	Observation = network.Observation
@@ -28,7 +28,7 @@ type (
 	Decoy       = credentials.Decoy
 )
 
-// What Learn is besides nothing.
+// The values of Learn other than off.
 const (
 	LearnObserve = network.Observe
 	LearnThrough = network.Through
@@ -43,9 +43,9 @@ type Config struct {
 	Grants  string             // directory of grants and revocations of credentials; "" for none
 	Learn   Learn              // what happens to destinations that no rule names
 	Rungs   []boundary.Rung    // that may be used; empty for all
-	Unset   func(string) error // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
-	Decoys  []Decoy            // secrets that nobody honest sends
-	Client  func(peer netip.AddrPort, port int) event.Process
+	Unset   func(string) error // removes a secret variable from the environment of this process; nil for not
+	Decoys  []Decoy            // secrets that no honest program sends
+	Client  func(local, remote netip.AddrPort) event.Process
 }
 
 // Egress decides about the connections of a run, and the credentials that they may
@@ -126,7 +126,7 @@ func (e *Egress) open(doors boundary.Doors) error {
 	config := network.Config{
 		Session: e.config.Session, Allow: e.config.Plan.Allow, Authority: e.authority,
 		Sink: e.config.Bus.Sensor(event.Egress), Learn: e.config.Learn,
-		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, Client: e.config.Client,
+		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, MayConcern: e.config.Rules.MayConcern, Client: e.config.Client,
 	}
 	if d := e.config.Decoys; len(d) > 0 {
 		config.Decoys = credentials.NewDecoys(d)
@@ -188,7 +188,7 @@ func (e *Egress) Reload(plan policy.Plan) error {
 	return e.engine.Reload(plan.Allow)
 }
 
-// Summary is what a run says of its connections at the end.
+// Summary is what a run reports about its connections at the end.
 type Summary struct {
 	Rung        boundary.Rung // how connections were intercepted; "" when nothing ran
 	Refused     []Refusal     // destinations, each once
@@ -224,8 +224,8 @@ func (e *Egress) Close() error {
 	return errors.Join(errs...)
 }
 
-// agentTrust are the variables by which the agent finds the bundle of
-// certificates, besides those that every program gets.
+// agentTrust are the variables by which the agent finds the bundle of certificates, in
+// addition to those that every program gets.
 func agentTrust(plan policy.Plan) []policy.Env {
 	if plan.Agent == nil {
 		return nil

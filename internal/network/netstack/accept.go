@@ -14,7 +14,7 @@ import (
 // listener is the net.Listener of a Stack.
 type listener struct {
 	stack  *Stack
-	queue  chan *conn // as many as connections may be open: whoever was let in finds room
+	queue  chan *conn // as many as connections may be open: an admitted one always fits
 	closed chan struct{}
 	once   sync.Once
 }
@@ -42,7 +42,7 @@ func (l *listener) fail(err error) error {
 	return &net.OpError{Op: "accept", Net: "tcp", Addr: l.Addr(), Err: err}
 }
 
-// Close refuses new connections and resets those that nobody accepted.
+// Close refuses new connections and resets those that were not accepted.
 func (l *listener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	l.drain()
@@ -61,7 +61,7 @@ func (l *listener) drain() {
 	}
 }
 
-// over reports whether nobody will accept any more.
+// over reports whether no caller will accept any more.
 func (l *listener) over() bool {
 	select {
 	case <-l.closed:
@@ -73,7 +73,7 @@ func (l *listener) over() bool {
 	}
 }
 
-// Addr is the unspecified address: the listener stands for all.
+// Addr is the unspecified address: the listener serves all.
 func (l *listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv6unspecified} }
 
 // handle takes one SYN through the handshake. The stack calls it on a

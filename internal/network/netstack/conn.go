@@ -114,7 +114,7 @@ func (c *conn) await(d *deadline, events waiter.EventMask, op func() tcpip.Error
 	}
 }
 
-// explain gives the error that a socket has in the place of err.
+// explain returns the error of a socket that corresponds to err.
 func (c *conn) explain(err tcpip.Error) error {
 	if err == nil {
 		return nil
@@ -148,8 +148,8 @@ func (c *conn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close closes both halves; what was written is still sent. As with a socket,
-// the client sees a reset where it sent what nobody read.
+// Close closes both halves; what was written is still sent. As with a socket, the
+// client sees a reset if it sent data that was not read.
 func (c *conn) Close() error {
 	err := net.ErrClosed
 	c.once.Do(func() {
@@ -164,7 +164,7 @@ func (c *conn) Close() error {
 // abort is Close with a reset.
 func (c *conn) abort() {
 	c.ep.SocketOptions().SetLinger(tcpip.LingerOption{Enabled: true})
-	c.Close() // whoever closed before has seen its error
+	c.Close() // the caller that closed before has seen its error
 }
 
 // CloseWrite ends the half towards the client, which reads EOF.

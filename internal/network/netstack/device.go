@@ -86,8 +86,8 @@ func (d *device) read(head, body []byte) (int, error) {
 	return n - len(head), nil
 }
 
-// write sends one packet that lies in parts, the first of which is its header.
-// It does not wait: what the kernel has no room for is an error.
+// write sends one packet given in parts, the first of which is its header. It does not
+// wait: if the kernel has no room for it, that is an error.
 func (d *device) write(parts [][]byte) error {
 	var err error
 	closed := d.raw.Write(func(fd uintptr) bool {

@@ -12,9 +12,9 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/checksum"
 )
 
-// Whoever may write to the device, as root in a namespace of its own may with a
-// raw socket, sends segments that no kernel would. They must neither end the
-// supervisor nor disturb a connection that they do not belong to.
+// A process that may write to the device, as root in a namespace of its own may with a
+// raw socket, sends segments that no kernel would. They must neither end the supervisor
+// nor disturb a connection that they do not belong to.
 func TestRootForgedSegments(t *testing.T) {
 	w := launch(t, limits{connections: 1024, halfOpen: 64})
 	victim, _ := w.pair("198.51.100.7:443")

@@ -99,9 +99,9 @@ func defaultRoute(index uint32, family byte) []byte {
 	return message(unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, fixed, attribute(unix.RTA_OIF, word(index)))
 }
 
-// localRoute makes the inside take what is for its address of IPv6. The kernel
-// adds the same route by itself, but on a work queue: what arrives before that
-// has run is dropped (net/ipv6/addrconf.c, addrconf_dad_work).
+// localRoute makes the inside accept packets for its IPv6 address. The kernel also adds
+// that route, but on a work queue: what arrives before that has run is dropped
+// (net/ipv6/addrconf.c, addrconf_dad_work).
 func localRoute(index uint32, address string) []byte {
 	fixed := make([]byte, unix.SizeofRtMsg)
 	fixed[0], fixed[1], fixed[4], fixed[5], fixed[7] = unix.AF_INET6, 128, unix.RT_TABLE_LOCAL, unix.RTPROT_KERNEL, unix.RTN_LOCAL

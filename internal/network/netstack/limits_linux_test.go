@@ -55,7 +55,7 @@ func TestRootWhoDoesNotReadKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// flood sends n SYNs with forged sources, which nobody will acknowledge.
+// flood sends n SYNs with forged sources, which will never be acknowledged.
 func (w *world) flood(n int) {
 	w.t.Helper()
 	fd := w.socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW)

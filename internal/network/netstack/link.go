@@ -12,16 +12,16 @@ import (
 	"gvisor.dev/gvisor/pkg/tcpip/stack"
 )
 
-// link is the device as the stack sees it. It claims checksum and segmentation
-// offload: the other end is the kernel that computes them, and mostly does not,
-// for what never leaves the machine needs neither.
+// link is the device as the stack sees it. It claims checksum and segmentation offload:
+// the other end is the kernel that computes them, and mostly does not, because what
+// never leaves the machine needs neither.
 type link struct {
 	stack      *Stack
 	dispatcher atomic.Pointer[stack.NetworkDispatcher]
 	closed     func()
 }
 
-// What stands before each packet on the device: struct virtio_net_hdr of
+// The header before each packet on the device: struct virtio_net_hdr of
 // linux/virtio_net.h, in the byte order of the machine.
 const (
 	vnetSize = 10
@@ -86,8 +86,8 @@ func (l *link) deliver(view *buffer.View, p packet) *buffer.View {
 	return view
 }
 
-// WritePackets sends segments. What else the stack would say of its own accord
-// (multicast listeners, routers) is for nobody.
+// WritePackets sends segments. Whatever else the stack sends on its own (multicast
+// listeners, routers) is dropped.
 func (l *link) WritePackets(list stack.PacketBufferList) (int, tcpip.Error) {
 	sent := 0
 	for _, pkt := range list.AsSlice() {

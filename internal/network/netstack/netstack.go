@@ -68,7 +68,7 @@ const nic tcpip.NICID = 1
 // exactly IFF_TUN, IFF_NO_PI and IFF_VNET_HDR and that is in non-blocking mode.
 // New sets the device's offloads. It owns tun whether or not it fails.
 //
-// Nobody else may hold the device: a second reader takes packets away, and one
+// No other process may hold the device: a second reader takes packets away, and one
 // inside could answer in the name of any address.
 func New(tun *os.File) (*Stack, error) { return start(tun, usual) }
 
@@ -210,8 +210,7 @@ func (s *Stack) settle() {
 	}
 }
 
-// stop ends Accept and Read with err and lets nobody in any more; the first
-// call wins.
+// stop ends Accept and Read with err and admits no new connection; the first call wins.
 func (s *Stack) stop(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -223,8 +223,8 @@ func TestRootManyAtOnce(t *testing.T) {
 func TestRootHalfClose(t *testing.T) {
 	w := launch(t, usual)
 	for _, tt := range []struct {
-		name        string
-		first, then func(in *net.TCPConn, here *conn) (net.Conn, net.Conn) // who closes its half first, towards whom
+		name  string
+		first func(in *net.TCPConn, here *conn) (net.Conn, net.Conn) // the end that closes its half first, and the other end
 	}{
 		{name: "the client closes its half first", first: func(in *net.TCPConn, here *conn) (net.Conn, net.Conn) { return in, here }},
 		{name: "we close our half first", first: func(in *net.TCPConn, here *conn) (net.Conn, net.Conn) { return here, in }},

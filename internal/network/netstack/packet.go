@@ -41,9 +41,9 @@ type packet struct {
 
 func (p *packet) body() []byte { return p.bytes[p.head:] }
 
-// look takes b apart. What it lets through to the stack has a plain header and
-// is whole: fragments, IPv4 options and IPv6 extension headers do not occur
-// between a kernel and its own device, so only a forger would send them.
+// look parses b. What it lets through to the stack has a plain header and is whole:
+// fragments, IPv4 options and IPv6 extension headers do not occur between a kernel and
+// its own device, so only a forger would send them.
 func look(b []byte) (packet, verdict) {
 	p, ok := parse(b)
 	if !ok || !unicast(p.dst) || !unicast(p.src) {
@@ -111,8 +111,8 @@ func extension(next byte) bool {
 	return false
 }
 
-// unicast leaves out also what may not stand on a link (loopback) and the IPv4
-// addresses in IPv6 clothing, which would make two of one destination.
+// unicast also rejects what must not appear on a link (loopback), and IPv4-mapped IPv6
+// addresses, which would give one destination two addresses.
 func unicast(a netip.Addr) bool {
 	return !a.IsUnspecified() && !a.IsMulticast() && !a.IsLoopback() && !a.Is4In6() &&
 		a != netip.AddrFrom4([4]byte{255, 255, 255, 255})

@@ -1,11 +1,11 @@
-// Package agent knows the agent programs that Holdfast starts and tries: where
-// each comes from, which of its versions is driven how, and what to hand it so
-// that it speaks to a model server of ours and to nobody else.
+// Package agent knows the agent programs that Holdfast starts and tries: where to
+// get each, how to start each of its versions, and which settings make it connect
+// only to our model server.
 //
-// What it knows is data: one file for each program in drivers/, with ranges of
-// versions that override single fields. The code here reads it, expands it for
-// one launch, and installs programs from the npm registry. It starts none of
-// them, but to ask for a version.
+// This knowledge is data: one file for each program in drivers/, with version
+// ranges that override single fields. The code here reads it, expands it for one
+// launch, and installs programs from the npm registry. It starts them only to
+// query their version.
 package agent
 
 import (
@@ -30,11 +30,11 @@ var files embed.FS
 type Driver struct {
 	Name    string   `yaml:"name"`    // as in `holdfast run NAME`
 	Title   string   `yaml:"title"`   // for people
-	Package string   `yaml:"package"` // at the npm registry
+	Package string   `yaml:"package"` // in the npm registry
 	Command string   `yaml:"command"` // what users type
-	Latest  string   `yaml:"latest"`  // the newest version that was driven; what CI installs
-	Tried   []string `yaml:"tried"`   // older versions that were driven, oldest first
-	Since   string   `yaml:"since"`   // older versions are refused: what they want was not measured
+	Latest  string   `yaml:"latest"`  // the newest tested version; what CI installs
+	Tried   []string `yaml:"tried"`   // older tested versions, oldest first
+	Since   string   `yaml:"since"`   // older versions are refused: their requirements are unknown
 
 	base   Spec
 	ranges []versionRange
@@ -46,7 +46,7 @@ type versionRange struct {
 	fields yaml.Node
 }
 
-// driverFile is a file of drivers/, as it is written.
+// driverFile is a file in drivers/.
 type driverFile struct {
 	Driver `yaml:",inline"`
 	Spec   Spec `yaml:"spec"`
@@ -78,7 +78,7 @@ var parsed = sync.OnceValues(func() ([]Driver, error) {
 	return all, nil
 })
 
-// Drivers returns all that are known, by name.
+// Drivers returns all known drivers, by name.
 func Drivers() ([]Driver, error) {
 	all, err := parsed()
 	return slices.Clone(all), err
@@ -126,7 +126,7 @@ func parse(b []byte) (Driver, error) {
 	return d, d.check()
 }
 
-// check finds what cannot be right in any version.
+// check finds errors that are independent of the version.
 func (d Driver) check() error {
 	for _, f := range []struct{ name, value string }{
 		{"name", d.Name}, {"title", d.Title}, {"package", d.Package}, {"command", d.Command}, {"latest", d.Latest}, {"since", d.Since},
@@ -150,9 +150,9 @@ func (d Driver) check() error {
 	return nil
 }
 
-// At returns what holds for one version: the base with each range that the
-// version lies in laid over it, in the order of the file. Maps are merged key
-// by key, lists are replaced. An empty version is the latest that was driven.
+// At returns the spec of one version: the base, overlaid with each range that
+// contains the version, in the order of the file. Maps are merged key by key,
+// lists are replaced. An empty version is the latest tested one.
 func (d Driver) At(version string) (Spec, error) {
 	if version == "" {
 		version = d.Latest
@@ -178,13 +178,13 @@ func (d Driver) At(version string) (Spec, error) {
 			return Spec{}, fmt.Errorf("range for %s: %w", version, err)
 		}
 	}
-	// A range takes a posture away by laying an empty one over it.
+	// A range removes a posture by laying an empty one over it.
 	maps.DeleteFunc(s.Postures, func(_ string, p Posture) bool { return p.Title == "" })
 	return s, nil
 }
 
-// lay decodes fields over s, strictly: Node.Decode itself would pass over keys
-// that it does not know.
+// lay decodes fields over s, strictly: Node.Decode itself would ignore unknown
+// keys.
 func lay(s *Spec, fields *yaml.Node) error {
 	b, err := yaml.Marshal(fields)
 	if err != nil {

@@ -176,8 +176,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// expanded prints a launch for each version and posture; one that is as another
-// before it, in one line.
+// expanded prints a launch for each version and posture; one that equals an
+// earlier one takes one line.
 func expanded(t *testing.T, d Driver) string {
 	t.Helper()
 	var b strings.Builder
@@ -272,8 +272,8 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
-// TestKeysStay holds that a dummy key stands in the environment or the home of
-// the agent alone, never in an argument, which every process can read.
+// TestKeysStay checks that the agent's key is only in its environment or home,
+// and never in an argument, which every process can read.
 func TestKeysStay(t *testing.T) {
 	all, err := Drivers()
 	if err != nil {

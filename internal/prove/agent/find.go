@@ -11,11 +11,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// Find returns what of an agent is on this machine: what Install made below
-// dir, newest first, and before these what a user with that environment
-// starts by its name. That one is asked for its version, with an empty home,
-// hardly any environment, and no network where this user may make namespaces.
-// What cannot say it has the version "".
+// Find returns the installations of an agent on this machine: first the one that
+// a user with that environment starts by its name, then those that Install made
+// below dir, newest first. The user's program is started to query its version,
+// with an empty home, hardly any environment, and without network if this user
+// may create namespaces. If it prints no version, Version is "".
 func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed, error) {
 	var all []Installed
 	if path := programs.Find(d.Command, programs.Path(env)); path != "" {
@@ -28,7 +28,7 @@ func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed,
 			return nil, err
 		}
 		if s, err := d.At(i.Version); err == nil && s.Node != "" && !native(path) {
-			i.Node, _ = nodeHere(ctx, programs.Path(env), s.Node, dir) // "" is what Launch refuses
+			i.Node, _ = nodeHere(ctx, programs.Path(env), s.Node, dir) // Launch refuses ""
 		}
 		all = append(all, i)
 	}
@@ -36,8 +36,8 @@ func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed,
 	return append(all, ours...), err
 }
 
-// native says that path is a program of the machine's own (ELF, elf(5)), and
-// needs nothing that runs it.
+// native reports whether path is a native program (ELF, elf(5)), which needs no
+// interpreter.
 func native(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -49,8 +49,7 @@ func native(path string) bool {
 	return err == nil && string(head[:]) == "\x7fELF"
 }
 
-// ours reads the records of installs; it starts nothing but node, to ask for
-// its version.
+// ours reads the records of installs; it starts only node, to query its version.
 func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed, error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
@@ -72,7 +71,7 @@ func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed
 		}
 		i := rec.installed(at)
 		if s, err := d.At(version); err == nil && s.Node != "" {
-			i.Node, _ = nodeHere(ctx, programs.Path(env), s.Node, dir) // "" is what Launch refuses
+			i.Node, _ = nodeHere(ctx, programs.Path(env), s.Node, dir) // Launch refuses ""
 		}
 		all = append(all, i)
 	}
@@ -80,7 +79,7 @@ func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed
 	return all, nil
 }
 
-// ask runs a program of the user's with --version.
+// ask runs a program of the user with --version.
 func (d Driver) ask(ctx context.Context, path string, env []string) (string, error) {
 	var optOuts []string
 	for k, v := range d.base.Env {

@@ -18,45 +18,44 @@ import (
 type Installed struct {
 	Agent   string
 	Version string
-	Dir     string // of the install, which Spec.Programs are below; "" where Install did not make it
+	Dir     string // of the install, which contains Spec.Programs; "" if Install did not make it
 	Program string // absolute
-	Node    string // what runs Program; "" where it starts by itself
+	Node    string // the interpreter of Program; "" if it needs none
 	SHA256  string // of Program, in hexadecimal
 }
 
 // Request is what to install.
 type Request struct {
 	Driver  Driver
-	Version string // exactly; "" for the latest that was driven
-	Dir     string // where installs are kept, one directory each; see DefaultDir
-	Node    string // a node to use, if it is new enough; "" to look in PATH. Else one is installed
+	Version string // exact; "" for the latest tested one
+	Dir     string // the parent of the install directories; see DefaultDir
+	Node    string // a node to use if it is new enough; "" to look in PATH. Else one is installed
 }
 
-// DefaultDir is where agents are installed for a user with that state
-// directory.
+// DefaultDir is where agents are installed for a user with that state directory.
 func DefaultDir(state string) string { return filepath.Join(state, "agents") }
 
-// recordName is the file in an install that says what it is. It is written
-// last: an install without it is not one.
+// recordName is the file that describes an install. It is written last: a
+// directory without it is no install.
 const recordName = "holdfast.json"
 
-// record is what that file holds.
+// record is the content of that file.
 type record struct {
 	Name      string `json:"name"`
 	Package   string `json:"package"`
 	Version   string `json:"version"`
-	Integrity string `json:"integrity"` // of the package, as the registry says it and npm checked it
+	Integrity string `json:"integrity"` // of the package, from the registry, checked by npm
 	Program   string `json:"program"`   // below the install
 	SHA256    string `json:"sha256"`
 }
 
-// Install brings an agent from the npm registry into r.Dir, or returns what is
-// there already. No script of a package is run. npm checks each archive
-// against the hash that the registry has of it; what is found installed again
-// is checked against the hash of the program that was written down.
+// Install installs an agent from the npm registry into r.Dir, or returns the
+// existing install. It runs no package scripts. npm checks each archive against
+// its hash in the registry; an existing install is checked against the recorded
+// hash of its program.
 //
-// Two at once wait for each other. What is interrupted leaves nothing that a
-// later call would take for an install.
+// Concurrent installs wait for each other. An interrupted one leaves nothing that
+// a later call would take for an install.
 func Install(ctx context.Context, r Request) (Installed, error) {
 	if r.Version == "" {
 		r.Version = r.Driver.Latest
@@ -97,7 +96,7 @@ type wanted struct {
 
 func (w wanted) dir(below string) string { return filepath.Join(below, w.name+"@"+w.version) }
 
-// install returns the record of what is or has become installed.
+// install returns the record of an existing or new install.
 func (w wanted) install(ctx context.Context, below string) (record, error) {
 	if err := checkPackage(w.pkg); err != nil {
 		return record{}, err
@@ -119,7 +118,7 @@ func (w wanted) install(ctx context.Context, below string) (record, error) {
 	}
 	w.sweep(below)
 	if _, err := os.Lstat(target); err == nil {
-		// Somebody put it there by hand, as the hint says.
+		// A person installed it by hand, as the hint says.
 		return w.adopt(target)
 	}
 	temp, err := os.MkdirTemp(below, w.temp())
@@ -139,12 +138,12 @@ func (w wanted) install(ctx context.Context, below string) (record, error) {
 
 func (w wanted) temp() string { return "." + w.name + "@" + w.version + "-" }
 
-// sweep removes what interrupted calls left. The caller holds the lock, so
-// nobody is at work in them.
+// sweep removes what interrupted calls left. The caller holds the lock, so that
+// no other process uses it.
 func (w wanted) sweep(below string) {
 	left, _ := filepath.Glob(filepath.Join(below, w.temp()+"*"))
 	for _, dir := range left {
-		_ = os.RemoveAll(dir) // what stays takes room, and is never looked at
+		_ = os.RemoveAll(dir) // a rest takes space, but is never used
 	}
 }
 
@@ -175,11 +174,11 @@ func (w wanted) adopt(dir string) (record, error) {
 	if err := os.WriteFile(at, append(b, '\n'), 0o644); err != nil {
 		return record{}, err
 	}
-	return rec, os.Chmod(at, 0o644) // whatever the umask
+	return rec, os.Chmod(at, 0o644) // independent of the umask
 }
 
-// there reads an install and checks its program. Where there is none the error
-// is fs.ErrNotExist.
+// there reads an install and checks its program. If there is none, the error is
+// fs.ErrNotExist.
 func (w wanted) there(dir string) (record, error) {
 	rec, err := readRecord(dir)
 	if err != nil {
@@ -237,9 +236,9 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// share lets other users read what the caller's umask kept from them, and
-// execute what the caller may execute. It takes the right to write from all
-// but the owner.
+// share lets other users read what the caller's umask denied them, and execute
+// what the caller may execute. It removes write permission from everyone but the
+// owner.
 func share(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.Type() == fs.ModeSymlink {

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// tiny is a driver for what the tests' own registry has.
+// tiny is a driver for a package in the test's registry.
 func tiny(t *testing.T, pkg, extra string) Driver {
 	t.Helper()
 	d, err := parse([]byte(`
@@ -50,7 +50,7 @@ func good() published {
 
 func TestInstall(t *testing.T) {
 	r := serve(t, map[string]published{scoped: good(), "dep": {version: "1.0.0", about: map[string]any{"scripts": map[string]any{"postinstall": "touch $HOME/ran"}}}})
-	defer syscall.Umask(syscall.Umask(0o077)) // other users read it all the same
+	defer syscall.Umask(syscall.Umask(0o077)) // other users can read it nevertheless
 	dir := filepath.Join(t.TempDir(), "state", "agents")
 	d := tiny(t, scoped, "")
 	first, err := Install(t.Context(), Request{Driver: d, Dir: dir})
@@ -93,7 +93,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// readable holds that every user can read all of dir and nobody else may write.
+// readable checks that every user can read all of dir and only the owner can
+// write it.
 func readable(t *testing.T, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
@@ -118,7 +119,7 @@ func readable(t *testing.T, dir string) {
 	}
 }
 
-// onlyInstalls holds that nothing half made is left.
+// onlyInstalls checks that no partial install is left.
 func onlyInstalls(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -222,7 +223,7 @@ func TestInstallTwoAtOnce(t *testing.T) {
 	if _, err := Install(t.Context(), Request{Driver: tiny(t, scoped, ""), Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
-	r := serve(t, packages) // with a cache of its own
+	r := serve(t, packages) // with its own cache
 	dir := t.TempDir()
 	left := filepath.Join(dir, ".tiny@1.2.0-interrupted")
 	if err := os.Mkdir(left, 0o755); err != nil {
@@ -268,7 +269,7 @@ func TestInstallInterrupted(t *testing.T) {
 	}
 }
 
-// TestNode installs a node where the one that is given is too old.
+// TestNode installs a node if the given one is too old.
 func TestNode(t *testing.T) {
 	pkg := platform(nodePackage)
 	node := published{version: nodeVersion, files: map[string]string{"bin/node*": "#!/bin/sh\necho v" + nodeVersion + "\n"}}
@@ -337,8 +338,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindAsksOnce: a program that was started and has failed is not started again
-// with the network that it had not the first time.
+// TestFindAsksOnce: a program that failed without network is not started again
+// with network.
 func TestFindAsksOnce(t *testing.T) {
 	bin, runs := t.TempDir(), filepath.Join(t.TempDir(), "runs")
 	script(t, bin, "tiny-agent", "echo run >> "+runs+"; exit 1")

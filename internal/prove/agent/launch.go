@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// Params is one launch. All paths are absolute, and those that the agent will
-// see.
+// Params describes one launch. All paths are absolute, and as the agent will see
+// them.
 type Params struct {
 	Program   Installed
 	Home      string
@@ -23,15 +23,15 @@ type Params struct {
 	Key       string // a dummy
 	Prompt    string
 	Posture   string // "" for default
-	Model     string // "" for the version's own
+	Model     string // "" for the version's default
 	Servers   []Server
-	Secrets   []string // names of variables that the agent's own sandbox is to keep from its commands, where it can
-	Path      []string // directories of programs; before them come those of the agent itself
-	Env       []string // NAME=value, further ones
+	Secrets   []string // names of variables that the agent's own sandbox is to hide from its commands, if it can
+	Path      []string // directories of programs; the agent's own come before them
+	Env       []string // additional NAME=value
 }
 
-// Server is an MCP server that the agent starts by itself and speaks to by
-// standard input and output.
+// Server is an MCP server that the agent starts itself and uses over standard
+// input and output.
 type Server struct {
 	Name    string
 	Command []string
@@ -40,14 +40,14 @@ type Server struct {
 
 // Launch is what to write and to start.
 type Launch struct {
-	Env   []string // all of it, sorted
+	Env   []string // the whole environment, sorted
 	Files []Output
 	Argv  []string
 	Dir   string
 	Needs []string // programs of the host by name, and devices by path
 }
 
-// Output is a file to write. Directories above it are made where they lack.
+// Output is a file to write. Missing parent directories are made.
 type Output struct {
 	Path    string
 	Content []byte
@@ -177,8 +177,8 @@ func (s Spec) outputs(p Params, posture Posture, x expander) ([]Output, error) {
 	return out, nil
 }
 
-// entries are the servers as the agent's file has them. Their words are not
-// templates, so that braces in them stay.
+// entries are the servers for the agent's file. Their arguments are not
+// templates, so that braces in them are kept.
 func (v Servers) entries(servers []Server) map[string]any {
 	all := map[string]any{}
 	for _, s := range servers {

@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// lock holds a file until unlock is called or this process ends. It waits for
-// others as long as ctx lasts. The file stays: removing it would let two hold
-// locks of two files by one name.
+// lock locks a file until unlock is called or this process ends. It waits for
+// other holders until ctx ends. The file is never removed: otherwise two
+// processes could lock different files with the same name.
 func lock(ctx context.Context, path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

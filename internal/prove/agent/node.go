@@ -12,16 +12,16 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// nodeVersion is the node that is installed where the machine's own is too
-// old. The package of that name holds the program; the one called node would
-// fetch it by a script.
+// nodeVersion is the node that is installed if the machine's own is too old.
+// nodePackage contains the program; the package called node would download it
+// with a script.
 const (
 	nodeVersion = "22.23.3"
 	nodePackage = "node-linux-{arch}"
 )
 
-// findNode returns a node of at least that version: the one that is given or
-// that is in PATH, and else one that it installs.
+// findNode returns a node of at least that version: the given one, the one in
+// PATH, or one that it installs.
 func findNode(ctx context.Context, given, least, below string) (string, error) {
 	if given != "" {
 		if v, err := askNode(ctx, given); err == nil && Compare(v, least) >= 0 {
@@ -47,7 +47,7 @@ func nodeWanted() wanted {
 	return wanted{name: "node", pkg: pkg, version: nodeVersion, programs: []string{"node_modules/" + pkg + "/bin/node"}}
 }
 
-// nodeHere returns a node of at least that version that is on the machine.
+// nodeHere returns a node of at least that version from this machine.
 func nodeHere(ctx context.Context, path, least, below string) (string, error) {
 	if node := programs.Find("node", path); node != "" {
 		if v, err := askNode(ctx, node); err == nil && Compare(v, least) >= 0 {

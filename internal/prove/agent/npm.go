@@ -15,15 +15,15 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// FetchError says that npm could not bring a package.
+// FetchError means that npm could not fetch a package.
 type FetchError struct {
-	Command string // what to type where the registry can be reached
+	Command string // what to type where the registry is reachable
 	Err     error
 }
 
 func (e *FetchError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what npm said.
+// Unwrap returns npm's error.
 func (e *FetchError) Unwrap() error { return e.Err }
 
 // Hint says what to type.
@@ -31,9 +31,9 @@ func (e *FetchError) Hint() string {
 	return "where the npm registry can be reached, type: " + e.Command
 }
 
-// checkPackage accepts the name of a package as the registry has it, with or
-// without a scope, and no address, path, option or alias, which npm would take
-// in its place.
+// checkPackage accepts the name of a package in the registry, with or without a
+// scope. It refuses an address, path, option or alias, which npm would accept
+// instead.
 func checkPackage(name string) error {
 	scope, rest, scoped := strings.Cut(name, "/")
 	if !scoped {
@@ -45,9 +45,9 @@ func checkPackage(name string) error {
 	return nil
 }
 
-// npmArguments make npm obey the request and nothing that a user's own
-// configuration says to the contrary, but for where the registry is. No script
-// of a package is run; packages for this machine alone are optional ones.
+// npmArguments override the user's npm configuration, except for the registry. No
+// package scripts are run. Packages for this machine only are optional
+// dependencies.
 func npmArguments(prefix, pkg, version string) []string {
 	return []string{
 		"install", "--prefix", prefix, "--ignore-scripts", "--omit=dev", "--include=optional", "--package-lock=true",
@@ -56,13 +56,13 @@ func npmArguments(prefix, pkg, version string) []string {
 	}
 }
 
-// npmCommand is what a human would type to the same end.
+// npmCommand is the equivalent command for a user.
 func npmCommand(target, pkg, version string) string {
 	return fmt.Sprintf("npm install --prefix %s --ignore-scripts --omit=dev %s@%s", target, pkg, version)
 }
 
 func runNPM(ctx context.Context, dir, pkg, version string) error {
-	// Without it npm might take a directory above for the project.
+	// Without it npm might use a parent directory as the project.
 	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte("{\"private\": true}\n"), 0o644); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func runNPM(ctx context.Context, dir, pkg, version string) error {
 	return nil
 }
 
-// firstLines cuts a program's words to what fits an error.
+// firstLines shortens a program's output to fit into an error.
 func firstLines(s string, n int) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	if len(lines) > n {
@@ -93,20 +93,19 @@ func firstLines(s string, n int) string {
 	return strings.Join(lines, "; ")
 }
 
-// lockFile is what of npm's package-lock.json matters here.
+// lockFile is the part of npm's package-lock.json that is used here.
 type lockFile struct {
 	Packages map[string]struct {
 		Version   string `json:"version"`
 		Resolved  string `json:"resolved"`
 		Integrity string `json:"integrity"`
 		Link      bool   `json:"link"`
-		Bundled   bool   `json:"inBundle"` // it came in the archive of another
+		Bundled   bool   `json:"inBundle"` // contained in another package's archive
 	} `json:"packages"`
 }
 
-// checkLock reads what npm wrote down of an install and returns the hash of
-// the package that was asked for. Every package must have come as an archive
-// that has a hash.
+// checkLock reads npm's record of an install and returns the hash of the
+// requested package. Every package must have come as an archive that has a hash.
 func checkLock(dir, pkg, version string) (string, error) {
 	path := filepath.Join(dir, "package-lock.json")
 	b, err := os.ReadFile(path)

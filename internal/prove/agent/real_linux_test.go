@@ -22,11 +22,12 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// worldRole makes this test binary the init of a world of its own: see [TestReal].
+// worldRole makes this test binary the init process of a separate world: see
+// [TestReal].
 const worldRole = "AGENT_TEST_WORLD"
 
-// shown is where a directory of the test is seen in that world: no temporary
-// directory, which some sandboxes leave writable.
+// shown is where that world sees a directory of the test. It is not a temporary
+// directory, because some sandboxes leave those writable.
 const shown = "/srv"
 
 func TestMain(m *testing.M) {
@@ -40,19 +41,19 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// order is what a world is told.
+// order is the task of a world.
 type order struct {
 	Agent   string
 	Program Installed
 	Posture string
 }
 
-// TestReal starts the real programs against the scripted model, in a network
-// with loopback alone, and looks at what was written.
+// TestReal starts the real programs against the scripted model, in a network that
+// has only loopback, and checks what was written.
 func TestReal(t *testing.T) {
 	for _, c := range []struct {
 		agent, posture  string
-		inside, outside bool  // the workspace and what is beside it were written
+		inside, outside bool  // whether files in the workspace and beside it were written
 		layer           Layer // that refused the second step
 	}{
 		{"claude", "default", false, false, Permission},
@@ -89,7 +90,7 @@ func there(dir, name string) bool {
 	return err == nil && len(b) > 0
 }
 
-// installed finds the latest version that was driven, as tools/needs brings it.
+// installed finds the latest tested version, as installed by tools/needs.
 func installed(t *testing.T, name, posture string) (Spec, Installed) {
 	t.Helper()
 	testenv.Need(t, testenv.UserNS, nil)
@@ -120,7 +121,7 @@ func installed(t *testing.T, name, posture string) (Spec, Installed) {
 	return spec, program
 }
 
-// play runs a world, and returns what the agent sent as results.
+// play runs a world, and returns the results that the agent sent.
 func play(t *testing.T, dir string, o order) []string {
 	t.Helper()
 	b, err := json.Marshal(o)
@@ -151,8 +152,8 @@ func play(t *testing.T, dir string, o order) []string {
 	return results
 }
 
-// world is the first process of new namespaces. The directory that it starts in
-// holds the home, the workspace and what is outside.
+// world is the first process of new namespaces. Its working directory contains
+// the home, the workspace and what is outside.
 func world(text string) error {
 	var o order
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -166,8 +167,8 @@ func world(text string) error {
 		syscall.Mount("proc", "/proc", "proc", syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC, ""),
 		syscall.Mount(dir, shown, "", syscall.MS_BIND, ""), netlab.Loopback())
 	if err == nil && !paths.Below("/tmp", o.Program.Program) {
-		// They keep things in /tmp by the number of the user, which is the same here
-		// whoever runs the test, and refuse what another has left.
+		// The agents keep files in /tmp by user ID, which is the same here for
+		// every user who runs the test, and refuse those of another user.
 		err = syscall.Mount("tmpfs", "/tmp", "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=1777")
 	}
 	if err != nil {
@@ -205,7 +206,8 @@ func world(text string) error {
 	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// start runs the agent as an ordinary user: some refuse to be bypassed as root.
+// start runs the agent as an ordinary user: as root some refuse the bypass
+// posture.
 func start(ctx context.Context, o order, base string) error {
 	d, err := Named(o.Agent)
 	if err != nil {
@@ -234,7 +236,7 @@ func start(ctx context.Context, o order, base string) error {
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 1000, HostID: 0, Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: 1000, HostID: 0, Size: 1}}}
 	if err := cmd.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "the agent ended with", err) // what it did is looked at all the same
+		fmt.Fprintln(os.Stderr, "the agent ended with", err) // its effects are checked all the same
 	}
 	return nil
 }

@@ -19,22 +19,22 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// registry is a small npm registry on loopback: for each package one version.
+// registry is a small npm registry on loopback with one version of each package.
 type registry struct {
 	*httptest.Server
 	packages map[string]published
-	archives atomic.Int32 // how many were asked for
+	archives atomic.Int32 // number of downloads
 }
 
-// published is a package as its maker would publish it.
+// published is a package as its author would publish it.
 type published struct {
 	version string
 	about   map[string]any    // of package.json, besides name and version
 	files   map[string]string // executable ones end in *
-	forged  bool              // the archive is another than the registry has the hash of
+	forged  bool              // the archive does not match the registry's hash
 }
 
-// serve starts a registry, and makes npm in this test ask it and nothing else.
+// serve starts a registry, and makes npm in this test use only that one.
 func serve(t *testing.T, packages map[string]published) *registry {
 	t.Helper()
 	testenv.Need(t, testenv.NPM, nil)

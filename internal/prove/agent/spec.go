@@ -10,32 +10,32 @@ import (
 	"sync"
 )
 
-// Spec is an agent program in one version. Texts that are handed to it are
+// Spec is an agent program in one version. Texts that are passed to it are
 // templates: {home}, {state}, {workspace}, {base}, {key}, {model}, {prompt},
-// {program} and {arch} are replaced; other braces stand for themselves only
-// where they hold no name.
+// {program} and {arch} are replaced; other braces are kept only if they contain
+// no name.
 type Spec struct {
 	Agent   string `yaml:"-"`
 	Version string `yaml:"-"`
 
 	Dialect  string   `yaml:"dialect"`  // anthropic, responses, chat, gemini
 	Programs []string `yaml:"programs"` // below the directory of the install; the first that exists. {arch} is x64 or arm64, {cpu} x86_64 or aarch64
-	Node     string   `yaml:"node"`     // the least version of node that runs it; "" for a program of the machine's own
-	Path     []string `yaml:"path"`     // directories below that of the install that the program wants first in PATH
+	Node     string   `yaml:"node"`     // minimum version of node that runs it; "" for a native program
+	Path     []string `yaml:"path"`     // directories below the install that the program needs first in PATH
 	Suffix   string   `yaml:"suffix"`   // of the model server's address, such as /v1
 	Model    string   `yaml:"model"`    // the name that gives the usual set of tools
 
 	Env      map[string]string   `yaml:"env"`
 	Files    map[string]File     `yaml:"files"`
-	Argv     []string            `yaml:"argv"` // {posture} and {servers} alone stand for the arguments of these
+	Argv     []string            `yaml:"argv"` // {posture} and {servers}, as whole words, become their arguments
 	Postures map[string]Posture  `yaml:"postures"`
 	Servers  Servers             `yaml:"servers"`
 	State    State               `yaml:"state"`
 	Tools    map[string][]string `yaml:"tools"`   // operation (shell, read, write, edit, patch, fetch, spawn): names of its tools
-	Layers   map[Layer][]string  `yaml:"layers"`  // patterns of what a result says when that layer said no
-	Void     map[string]string   `yaml:"void"`    // pattern of what the agent says: why nothing was tried then
-	Reaches  []string            `yaml:"reaches"` // hosts that it tries to reach though all opt-outs are set
-	Leaves   []string            `yaml:"leaves"`  // what is left running or lying about when it ends
+	Layers   map[Layer][]string  `yaml:"layers"`  // patterns in a result when that layer refused
+	Void     map[string]string   `yaml:"void"`    // pattern in the agent's output: why nothing was tried then
+	Reaches  []string            `yaml:"reaches"` // hosts that it tries to reach even with all opt-outs set
+	Leaves   []string            `yaml:"leaves"`  // processes or files that it leaves behind
 }
 
 // File is written before the start.
@@ -46,59 +46,60 @@ type File struct {
 	Text   string         `yaml:"text"`   // of text
 }
 
-// Posture is how an agent is told to treat what its model asks for.
+// Posture is a configuration of how an agent handles its model's requests.
 type Posture struct {
 	Title string                    `yaml:"title"` // one line
 	Own   bool                      `yaml:"own"`   // the agent's own sandbox is on
-	Asks  bool                      `yaml:"asks"`  // it would ask a human; with nobody there it refuses. False where prompts are bypassed or not needed
+	Asks  bool                      `yaml:"asks"`  // it would ask a human; if there is none, it refuses. False where prompts are bypassed or not needed
 	Once  bool                      `yaml:"once"`  // the first refusal ends the session
 	Argv  []string                  `yaml:"argv"`
 	Env   map[string]string         `yaml:"env"`
 	Files map[string]map[string]any `yaml:"files"` // laid over the trees of the files of that name
 	Needs []string                  `yaml:"needs"` // programs of the host, or devices
-	Lacks []string                  `yaml:"lacks"` // what it cannot do so: mcp
+	Lacks []string                  `yaml:"lacks"` // what it cannot do then: mcp
 }
 
-// Servers says how MCP servers are named to the agent. Each becomes an entry of
-// a map in a file.
+// Servers describes how to configure MCP servers for the agent. Each becomes an
+// entry of a map in a file.
 type Servers struct {
 	File   string         `yaml:"file"`   // of Files
 	At     string         `yaml:"at"`     // key of the map
 	Joined bool           `yaml:"joined"` // the command is one list, program and arguments
 	Env    string         `yaml:"env"`    // key of the environment; "" for env
-	With   map[string]any `yaml:"with"`   // further keys of each
+	With   map[string]any `yaml:"with"`   // additional keys of each
 	Argv   []string       `yaml:"argv"`
 }
 
-// State is where the agent keeps what it remembers.
+// State is where the agent keeps its state.
 type State struct {
-	Dir      string   `yaml:"dir"`      // below the home, when nothing moves it
-	Variable string   `yaml:"variable"` // of the environment, that moves it; "" when there is none
-	Others   []string `yaml:"others"`   // further directories below the home, or absolute, that it must write to
+	Dir      string   `yaml:"dir"`      // below the home, if nothing moves it
+	Variable string   `yaml:"variable"` // environment variable that moves it; "" if there is none
+	Others   []string `yaml:"others"`   // further directories, below the home or absolute, that it must write
 }
 
-// Layer is what said no to a tool call.
+// Layer is the layer that refused a tool call.
 type Layer string
 
 // The layers.
 const (
 	Permission Layer = "permission" // the agent's rules or its missing human, before anything was tried
-	Sandbox    Layer = "sandbox"    // the agent's own sandbox, mostly an error of the kernel
-	Proxy      Layer = "proxy"      // what the agent's sandbox lets connections through
+	Sandbox    Layer = "sandbox"    // the agent's own sandbox, mostly a kernel error
+	Proxy      Layer = "proxy"      // the proxy of the agent's sandbox
 	ToolItself Layer = "tool"       // the tool's own checks
 )
 
-// layerOrder: where texts of two layers are met, the more telling comes first.
+// layerOrder: if patterns of several layers match, the more specific layer comes
+// first.
 var layerOrder = []Layer{Permission, Proxy, ToolItself, Sandbox}
 
-// postureOrder is that of matrices.
+// postureOrder is the order in matrices.
 var postureOrder = []string{"default", "auto", "bypass", "hardened", "bare"}
 
-// PostureNames returns the postures that this version has, of: default (as it
-// comes, with nobody to ask), auto (its own sandbox on, and what runs in it is
-// not asked about), bypass (its own sandbox on, and all questions bypassed),
-// hardened (its own sandbox at its strictest), bare (no sandbox of its own, and
-// all questions bypassed).
+// PostureNames returns the postures that this version has, of: default (the
+// agent's defaults, with no human to ask), auto (its own sandbox on, and commands
+// in it run without asking), bypass (its own sandbox on, and all prompts
+// bypassed), hardened (its own sandbox at its strictest), bare (without its own
+// sandbox, and all prompts bypassed).
 func (s Spec) PostureNames() []string {
 	var names []string
 	for _, n := range postureOrder {
@@ -109,7 +110,7 @@ func (s Spec) PostureNames() []string {
 	return names
 }
 
-// Posture returns one by its name.
+// Posture returns the posture of that name.
 func (s Spec) Posture(name string) (Posture, error) {
 	if p, ok := s.Postures[name]; ok {
 		return p, nil
@@ -117,9 +118,9 @@ func (s Spec) Posture(name string) (Posture, error) {
 	return Posture{}, fmt.Errorf("%s %s has no posture %q; it has: %s", s.Agent, s.Version, name, strings.Join(s.PostureNames(), ", "))
 }
 
-// Refusal says which layer said no in the text of a tool's result, and the
-// pattern that tells; nothing where no pattern is met. It is a hint and no
-// evidence: the text is the agent's.
+// Refusal returns the layer that refused according to a tool's result, and the
+// pattern that matched; nothing if none matches. It is a hint, not evidence,
+// because the text comes from the agent.
 func (s Spec) Refusal(text string) (Layer, string) {
 	for _, layer := range layerOrder {
 		for _, p := range s.Layers[layer] {
@@ -131,8 +132,8 @@ func (s Spec) Refusal(text string) (Layer, string) {
 	return "", ""
 }
 
-// Voided says why a session proves nothing, by what the agent wrote or what it
-// sent as a tool's result; "" where nothing known is met.
+// Voided says why a session proves nothing, according to the agent's output or a
+// tool's result; "" if nothing known matches.
 func (s Spec) Voided(text string) string {
 	for _, p := range slices.Sorted(maps.Keys(s.Void)) {
 		if re, err := compiled(p); err == nil && re.MatchString(text) {
@@ -155,7 +156,7 @@ func compiled(pattern string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-// clone copies what a range may write into.
+// clone copies what a range may overwrite.
 func (s Spec) clone() Spec {
 	s.Env = maps.Clone(s.Env)
 	s.Files = maps.Clone(s.Files)
@@ -166,7 +167,7 @@ func (s Spec) clone() Spec {
 	return s
 }
 
-// check finds what is missing or of no known kind.
+// check finds missing and unknown values.
 func (s Spec) check() error {
 	if !slices.Contains([]string{"anthropic", "responses", "chat", "gemini"}, s.Dialect) {
 		return fmt.Errorf("unknown dialect %q", s.Dialect)

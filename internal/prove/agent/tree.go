@@ -14,9 +14,8 @@ import (
 // expander holds the values of {names}.
 type expander map[string]string
 
-// text replaces {name}. It goes over the text once: what a value brings is not
-// looked at again. A name that is not known is an error; braces around
-// anything that is no name stay.
+// text replaces {name} in one pass: inserted values are not expanded again. An
+// unknown name is an error; braces around anything that is no name are kept.
 func (x expander) text(s string) (string, error) {
 	var b strings.Builder
 	for {
@@ -40,7 +39,7 @@ func (x expander) text(s string) (string, error) {
 	}
 }
 
-// literal is a string of a tree that is no template.
+// literal is a string of a tree that is not a template.
 type literal string
 
 func literals(words []string) []any {
@@ -51,7 +50,8 @@ func literals(words []string) []any {
 	return list
 }
 
-// merged lays b over a: maps key by key, all else replaced. Neither is changed.
+// merged lays b over a: maps key by key, anything else is replaced. Neither is
+// changed.
 func merged(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {
@@ -68,9 +68,9 @@ func merged(a, b map[string]any) map[string]any {
 	return out
 }
 
-// fill expands the strings of a tree. A map with the one key "secrets" stands
-// in a list for as many of its values as there are secrets, each with {secret}
-// set to a name.
+// fill expands the strings of a tree. In a list, a map with the single key
+// "secrets" is replaced by one copy of its value for each secret, with {secret}
+// set to its name.
 func (x expander) fill(v any, secrets []string) (any, error) {
 	switch v := v.(type) {
 	case literal:
@@ -141,10 +141,10 @@ func (f File) encode(tree map[string]any, x expander, secrets []string) ([]byte,
 	return append(b, '\n'), err
 }
 
-// writeTOML writes a table: first its values, then the tables in it. Strings
-// and keys are written as JSON writes them, which is a basic string of TOML
-// 1.0 but for two things: DEL, which is refused, and escapes of JSON alone,
-// which Go's encoder does not write.
+// writeTOML writes a table: first its values, then its subtables. Strings and
+// keys are written as JSON, which is a basic string of TOML 1.0 with two
+// exceptions: DEL, which is refused, and escapes that only JSON has, which Go's
+// encoder does not write.
 func writeTOML(b *bytes.Buffer, at []string, table map[string]any) error {
 	keys := slices.Sorted(maps.Keys(table))
 	if len(at) > 0 {
@@ -207,8 +207,8 @@ func inlineTOML(v any) (string, error) {
 	return "", fmt.Errorf("values of type %T cannot be written", v)
 }
 
-// platform replaces what depends on the processor: {arch} as npm names it and
-// {cpu} as compilers do.
+// platform replaces what depends on the processor: {arch} is npm's name for it,
+// {cpu} that of compilers.
 func platform(s string) string {
 	arch, cpu := "x64", "x86_64"
 	if runtime.GOARCH == "arm64" {

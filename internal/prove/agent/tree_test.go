@@ -16,7 +16,7 @@ func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                    "",
 		"{home}/x":            "/h/x",
-		"{key}":               "{home}", // what a value brings is not expanded
+		"{key}":               "{home}", // inserted values are not expanded
 		"{prompt}{home}":      "}{/h",
 		`{"a": {}}`:           `{"a": {}}`,
 		"${HOME} {} { home }": "${HOME} {} { home }",
@@ -32,7 +32,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestTOML reads what is written with a parser that is not ours.
+// TestTOML reads the output with an independent parser.
 func TestTOML(t *testing.T) {
 	testenv.Need(t, testenv.Python, nil)
 	tree := map[string]any{

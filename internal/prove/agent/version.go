@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// number is a version as npm has it: three numbers, and for a prerelease a tag.
+// number is a version in npm's form: three numbers, and a tag for a prerelease.
 type number struct {
 	parts [3]int
 	tag   string
 }
 
-// parseVersion accepts what the registry calls a version and nothing else: no
-// range, no tag, no address of a package. What it accepts is safe as part of a
-// file name and of an argument.
+// parseVersion accepts only what is a version in the registry: no range, no tag,
+// no address of a package. An accepted version is safe in a file name and in an
+// argument.
 func parseVersion(s string) (number, error) {
 	bad := fmt.Errorf("%q is no version; one is three numbers, such as 1.2.3", s)
 	if len(s) > 64 {
@@ -41,8 +41,8 @@ func parseVersion(s string) (number, error) {
 	return n, nil
 }
 
-// plain reports whether s is made of letters, digits and single dots or dashes
-// between them.
+// plain reports whether s consists of letters and digits with single dots or
+// dashes between them.
 func plain(s string) bool {
 	last := byte('.')
 	for i := range len(s) {
@@ -58,8 +58,9 @@ func plain(s string) bool {
 	return last != '.' && last != '-'
 }
 
-// compare orders versions; a prerelease comes before its release, and two of
-// one release are ordered as text, which is enough for bounds of ranges.
+// compare orders versions; a prerelease comes before its release, and two
+// prereleases of one release are ordered as text, which is enough for bounds of
+// ranges.
 func (n number) compare(m number) int {
 	for i := range n.parts {
 		if c := cmp.Compare(n.parts[i], m.parts[i]); c != 0 {
@@ -77,7 +78,7 @@ func (n number) compare(m number) int {
 	return cmp.Compare(n.tag, m.tag)
 }
 
-// Compare orders two versions of one program, as cmp.Compare does. What is no
+// Compare orders two versions of one program, as cmp.Compare does. An invalid
 // version comes first.
 func Compare(a, b string) int {
 	x, errX := parseVersion(a)
@@ -93,7 +94,7 @@ func Compare(a, b string) int {
 	return x.compare(y)
 }
 
-// bounds are conditions that all hold.
+// bounds are conditions that must all hold.
 type bounds []bound
 
 type bound struct {

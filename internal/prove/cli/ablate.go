@@ -22,12 +22,12 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// ablater is what a command line of prove ablate says.
+// ablater holds the command line of prove ablate.
 type ablater struct {
 	prover
 	harness.Ablation
 	sources string
-	with    []string // files of runs that are merged in
+	with    []string // files of runs to merge in
 }
 
 func newProveAblate(a *app) *cobra.Command {
@@ -86,7 +86,7 @@ func completeControls(*cobra.Command, []string, string) (names []string, _ cobra
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// fits says which flag of prove ablate means nothing beside the others.
+// fits reports a flag of prove ablate that has no meaning with the others.
 func (o ablater) fits(flags *pflag.FlagSet) error {
 	return fitting(flags, []misfit{
 		{[]string{"ablated", "sources", "all", "with", "format", "output", "jobs", "dir", "prober"}, o.list, "is for a matrix, and --list plays nothing", "leave out --list, or the other"},
@@ -118,7 +118,7 @@ func quotedAll(names []string) []string {
 	return out
 }
 
-// listControls prints what would be switched off.
+// listControls prints the controls that would be switched off.
 func (a *app) listControls(names []string) error {
 	controls, err := harness.ControlsNamed(names)
 	if err != nil {
@@ -158,7 +158,7 @@ func readKill(path string) (report.Kill, error) {
 	return kill, nil
 }
 
-// readKills reads runs that are to be merged into one of this build.
+// readKills reads the runs to merge into one of this build.
 func readKills(paths []string) ([]report.Kill, error) {
 	var all []report.Kill
 	for _, path := range paths {
@@ -221,8 +221,8 @@ func (a *app) ablate(ctx context.Context, o ablater) (err error) {
 	return err
 }
 
-// ablatedProgram finds Holdfast, and builds the one whose controls can be switched
-// off where none is named.
+// ablatedProgram finds Holdfast, and if no program is named, builds one whose
+// controls can be switched off.
 func (a *app) ablatedProgram(ctx context.Context, o *ablater, place *harness.Place) (err error) {
 	if o.Holdfast, err = a.holdfast(); err != nil || o.Program != "" {
 		return err

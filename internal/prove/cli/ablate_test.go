@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestAblateVerb switches one control off by the verb: in a build that it makes
-// from the sources, and in one that has no switch, where nothing is known of the
-// control, which is a finding.
+// TestAblateVerb switches one control off with the verb: in a build made from the
+// sources, and in one without a switch, where nothing is known of the control,
+// which is a finding.
 func TestAblateVerb(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.UserNS, nil)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/harness"
 )
 
-// home is the home directory of this account: HOME, or that of the entry in
+// home returns the home directory of this account: HOME, or the entry in
 // passwd(5).
 func (a *app) home() (string, error) {
 	if home := a.Lookup("HOME"); filepath.IsAbs(home) {
@@ -28,12 +28,12 @@ func (a *app) home() (string, error) {
 	return u.HomeDir, nil
 }
 
-// stateDir is where agents that were installed for trials lie, and what a watch has
-// tested last: Holdfast's state directory (XDG_STATE_HOME). Programs in it are
-// executed, so that nobody else may be able to change it.
+// stateDir returns the directory for agents installed for trials, and for what a
+// watch tested last: Holdfast's state directory (XDG_STATE_HOME). Programs in it
+// are executed, so no other user may be able to change it.
 func (a *app) stateDir() (string, error) {
 	base := a.Lookup("XDG_STATE_HOME")
-	if !filepath.IsAbs(base) { // a relative one is ignored, as the specification says
+	if !filepath.IsAbs(base) { // the specification says to ignore a relative one
 		home, err := a.home()
 		if err != nil {
 			return "", err

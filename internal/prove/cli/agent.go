@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/trial"
 )
 
-// agentTarget says which agent program is tried, and how.
+// agentTarget is the agent program to try, and how.
 type agentTarget struct {
 	name               string
 	versions, postures []string
@@ -48,7 +48,7 @@ func agentFlags(cmd *cobra.Command, t *agentTarget) {
 }
 
 func agentNames() []string {
-	all, _ := agent.Drivers() // the names of none, if they cannot be read
+	all, _ := agent.Drivers() // no names if they cannot be read
 	var names []string
 	for _, d := range all {
 		names = append(names, d.Name)
@@ -71,7 +71,7 @@ func newTrialWorkerCommand() *cobra.Command {
 	}
 }
 
-// proveAgent plays the columns that p means, and reports them.
+// proveAgent plays the columns that p selects and reports them.
 func (a *app) proveAgent(ctx context.Context, p prover) error {
 	probes, err := agentProbes(p.selection)
 	if err == nil {
@@ -113,7 +113,7 @@ func (a *app) proveAgent(ctx context.Context, p prover) error {
 	})
 }
 
-// printAgents prints columns side by side, and where verdicts flip.
+// printAgents prints columns side by side, and where their verdicts differ.
 func (a *app) printAgents(p prover, runs []report.Run) error {
 	return a.proveOutput(p, func(w io.Writer, o report.TextOptions) error {
 		if err := report.Matrix(w, runs, p.format, o); err != nil || p.format != report.FormatText {
@@ -137,7 +137,7 @@ func writeFlips(w io.Writer, flips []trial.Flip) error {
 	return nil
 }
 
-// agentColumn is a column, and the program that is played in it.
+// agentColumn is a column and the program played in it.
 type agentColumn struct {
 	trial.Column
 	agent   string
@@ -145,7 +145,7 @@ type agentColumn struct {
 	program agent.Installed
 }
 
-// agentColumns finds or installs the programs, and says what is played.
+// agentColumns finds or installs the programs and returns the columns to play.
 func (a *app) agentColumns(ctx context.Context, p prover) ([]agentColumn, error) {
 	t := p.agent
 	d, err := agent.Named(t.name)
@@ -176,8 +176,9 @@ func (a *app) agentColumns(ctx context.Context, p prover) ([]agentColumn, error)
 	return out, nil
 }
 
-// posturesOf are those that are meant, of those that the version has. Inside of
-// ours the agent's own sandbox is off and nothing is asked, unless it is said.
+// posturesOf returns the postures asked for; "all" means those of the version.
+// Inside Holdfast the default is bare: the agent's own sandbox is off and it asks
+// nothing.
 func (t agentTarget) posturesOf(s agent.Spec) []string {
 	switch {
 	case slices.Contains(t.postures, "all"):
@@ -190,7 +191,7 @@ func (t agentTarget) posturesOf(s agent.Spec) []string {
 	return []string{"default"}
 }
 
-// agentPrograms are the versions that are meant, the oldest first.
+// agentPrograms returns the versions asked for, oldest first.
 func (a *app) agentPrograms(ctx context.Context, d agent.Driver, t agentTarget) ([]agent.Installed, error) {
 	dir := t.installs
 	if dir == "" {
@@ -242,8 +243,8 @@ func (a *app) playAgent(ctx context.Context, p prover, c agentColumn, probes []t
 	return run, errors.Join(err, place.Close())
 }
 
-// trialOptions are what every trial of a column needs, and the place that it is in,
-// which is to be closed.
+// trialOptions returns what every trial of a column needs, and its place, which the
+// caller must close.
 func (a *app) trialOptions(p prover, c agentColumn) (trial.Options, *harness.Place, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -265,10 +266,10 @@ func (a *app) trialOptions(p prover, c agentColumn) (trial.Options, *harness.Pla
 	}, place, nil
 }
 
-// verdicts are those of a row, by their names.
+// verdicts maps the names of verdicts in rows to verdicts.
 var verdicts = map[string]probe.Verdict{report.Held: probe.Held, report.Escaped: probe.Escaped, report.Unseen: probe.Unseen, report.Inconclusive: probe.Inconclusive}
 
-// agentRows are all probes, as a selection takes them.
+// agentRows returns all probes as rows, for a selection.
 func agentRows() (rows []probe.Row) {
 	for _, one := range trial.Catalogue() {
 		rows = append(rows, probe.Row{ID: one.ID, Class: one.Class})
@@ -276,7 +277,7 @@ func agentRows() (rows []probe.Row) {
 	return rows
 }
 
-// agentProbes are those that are selected, and the controls.
+// agentProbes returns the selected probes and the controls.
 func agentProbes(s harness.Selection) ([]trial.Probe, error) {
 	all := trial.Catalogue()
 	chosen, err := s.Rows(agentRows())

@@ -1,8 +1,3 @@
-// Package cli is what a person meets of holdfast-prove: its verbs, flags, texts
-// and exit codes. It plays rows, worlds and agents with the packages beside it,
-// and knows holdfast, as any other sandbox, by its command line alone.
-//
-// [Main] is the way in.
 package cli
 
 import (
@@ -13,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// The exit codes of prove, which are those of a test runner.
+// The exit codes of prove are those of a test runner.
 const (
 	exitFound    = 1 // something escaped or was not seen; exposure: something of the level is handed over
 	exitUnplayed = 2 // nothing was proved
@@ -22,7 +17,7 @@ const (
 // byHoldfast is the name under which `holdfast prove` starts this program.
 const byHoldfast = "holdfast prove"
 
-// app is the world of a verb.
+// app is the environment of a verb.
 type app struct{ *command.App }
 
 // Main runs one command line, without the name of the program, and returns the
@@ -59,8 +54,8 @@ func Commands() (*cobra.Command, error) {
 	return newRoot(&app{world}), nil
 }
 
-// newRoot is the command of all verbs: those of prove, which are of Linux, and the
-// scripted model.
+// newRoot returns the command of all verbs: those of prove, which are for Linux,
+// and the scripted model.
 func newRoot(a *app) *cobra.Command {
 	root := newProveCommand(a)
 	root.Use = "holdfast-prove"

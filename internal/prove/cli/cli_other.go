@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// newProveCommand has nothing to play here: rows are about the kernel of Linux.
+// newProveCommand has nothing to play here: rows are about the Linux kernel.
 func newProveCommand(*app) *cobra.Command {
 	return &cobra.Command{
 		Short: "Run the escape matrix against Holdfast, or against another sandbox",

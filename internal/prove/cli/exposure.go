@@ -12,16 +12,17 @@ import (
 	"holdfast.dev/holdfast/internal/prove/exposure"
 )
 
-// exposureFlags are what prove exposure was asked.
+// exposureFlags are the flags of prove exposure.
 type exposureFlags struct {
 	plan   policyFlags
 	as     string
 	format string
 	fail   levelFlag
-	become string // UID:GID:GROUP,… : what the child of --as turns into
+	become string // UID:GID:GROUP,…: the user that the child of --as becomes
 }
 
-// newProveExposure is the command that says what an account hands to an agent.
+// newProveExposure returns the command that reports what an account exposes to an
+// agent.
 func newProveExposure(a *app) *cobra.Command {
 	f := exposureFlags{format: "text"}
 	c := &cobra.Command{
@@ -110,7 +111,7 @@ func (f *levelFlag) Set(s string) error {
 	return nil
 }
 
-// oneOfFlag is one of some formats.
+// oneOfFlag is one of several formats.
 type oneOfFlag struct {
 	value *string
 	known []string

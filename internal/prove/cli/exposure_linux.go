@@ -25,7 +25,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/exposure"
 )
 
-// exposure takes the inventory: by a child where it is of another account.
+// exposure takes the inventory, in a child process if it is for another account.
 func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, error) {
 	if f.as != "" {
 		return a.exposureAs(c, f)
@@ -42,7 +42,7 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 	}
 	b, err := a.boundary(c.Context(), f)
 	if err != nil && f.plan.workspace == "" && paths.Within(w.Dir, w.Home) {
-		// No workspace can be here, and the question is a good one all the same.
+		// This cannot be a workspace, but the question still makes sense.
 		o.Notes = append(o.Notes, fmt.Sprintf("%s cannot be a workspace; the column for Holdfast is of an empty one elsewhere", w.Dir))
 		var empty string
 		if empty, err = os.MkdirTemp("", "holdfast-exposure-"); err != nil {
@@ -64,7 +64,7 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 	return exposure.Compare(c.Context(), o), nil
 }
 
-// account is this account and its machine.
+// account returns this account and its machine.
 func (a *app) account(f exposureFlags) (w exposure.World, err error) {
 	w = exposure.World{
 		UID: os.Geteuid(), GID: os.Getegid(), Env: a.Env, Dir: a.Dir, Effective: true,
@@ -103,7 +103,8 @@ func addGroup(all []exposure.Group, gid int) []exposure.Group {
 	return append(all, g)
 }
 
-// boundary is what a run with these flags would have, as holdfast explains it.
+// boundary returns the boundary of a run with these flags, as holdfast explains
+// it.
 func (a *app) boundary(ctx context.Context, f exposureFlags) (*exposure.Boundary, error) {
 	program, err := a.holdfast()
 	if err != nil {
@@ -120,7 +121,8 @@ func (a *app) boundary(ctx context.Context, f exposureFlags) (*exposure.Boundary
 	return &b, nil
 }
 
-// ask runs holdfast and reads the JSON that it prints. An error has its words.
+// ask runs holdfast and reads the JSON that it prints. Its error is that of
+// holdfast.
 func (a *app) ask(ctx context.Context, into any, program string, args []string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = a.Env, a.Dir, time.Second
@@ -135,7 +137,7 @@ func (a *app) ask(ctx context.Context, into any, program string, args []string) 
 	return nil
 }
 
-// errorIn is the error that a program of ours has printed.
+// errorIn extracts the error that a program of ours printed.
 func errorIn(printed string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(printed), "\n")
 	if _, text, found := strings.Cut(line, ": error: "); found {
@@ -144,13 +146,13 @@ func errorIn(printed string) string {
 	return line
 }
 
-// notRoot says that only root can look as somebody else.
+// notRoot reports that only root can take the inventory of another user.
 type notRoot struct{ command string }
 
 func (e *notRoot) Error() string { return "--as takes root: only root can become another user" }
 func (e *notRoot) Hint() string  { return "sudo " + e.command }
 
-// exposureAs has the inventory taken by a child that becomes the user before it
+// exposureAs has a child take the inventory. The child becomes the user before it
 // looks at anything, so that the kernel answers as it would to that user.
 func (a *app) exposureAs(c *cobra.Command, f exposureFlags) (exposure.Report, error) {
 	var r exposure.Report
@@ -205,7 +207,7 @@ func lookupUser(name string) (*user.User, error) {
 	return u, nil
 }
 
-// become turns this process into a user for good: groups, then group, then user.
+// become changes this process to a user for good: groups, then group, then user.
 func become(text string) error {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {

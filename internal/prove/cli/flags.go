@@ -12,16 +12,16 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// misfit is a set of flags that would be ignored beside, or without, another one.
-// What is ignored in silence is taken for done.
+// misfit is a set of flags that would be ignored with, or without, another one. A
+// silently ignored flag looks as if it had worked.
 type misfit struct {
 	flags []string
 	when  bool
-	why   string // goes on after "--flag "
+	why   string // continues "--flag "
 	hint  string
 }
 
-// fits says which flag of prove means nothing beside the others.
+// fits reports a flag of prove that has no meaning with the others.
 func (p prover) fits(flags *pflag.FlagSet) error {
 	agent, script := p.agent.name != "", p.agent.script != ""
 	return fitting(flags, []misfit{
@@ -39,7 +39,7 @@ func (p prover) fits(flags *pflag.FlagSet) error {
 	})
 }
 
-// fits says which flag of prove watch means nothing beside the others.
+// fits reports a flag of prove watch that has no meaning with the others.
 func (w watcher) fits(flags *pflag.FlagSet) error {
 	return fitting(flags, []misfit{
 		{[]string{"posture", "inside"}, len(w.agents) == 0, "says how an agent is tried, and none is named", "name one: holdfast prove watch --agent claude"},
@@ -58,8 +58,8 @@ func fitting(flags *pflag.FlagSet, all []misfit) error {
 	return nil
 }
 
-// again is the command line that plays against the same target in the same place;
-// with the rows that were chosen, where it says so.
+// again returns the command line that plays against the same target in the same
+// place; if rows is set, with the chosen rows.
 func (p prover) again(rows bool) string {
 	line := "holdfast prove --target " + p.target
 	switch {

@@ -28,7 +28,7 @@ without a network, and the same every time: with the tool calls that a file name
 	return c
 }
 
-// modelServer is what a command line of model serve says.
+// modelServer holds the command line of model serve.
 type modelServer struct {
 	script, listen, log string
 }
@@ -87,8 +87,8 @@ func (a *app) serveModel(ctx context.Context, m modelServer) error {
 	return model.New(options).Serve(ctx, l)
 }
 
-// listenLoopback listens on an address that no other machine reaches; "" is any
-// free port.
+// listenLoopback listens on an address that no other machine can reach; "" means
+// any free port.
 func listenLoopback(address string) (net.Listener, error) {
 	if address == "" {
 		address = "127.0.0.1:0"
@@ -107,7 +107,7 @@ func listenLoopback(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// inDir is a path as the user meant it.
+// inDir returns a path as the user meant it.
 func (a *app) inDir(path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -138,7 +138,7 @@ const modelUses = `  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=dummy CLAUDE_COD
   OPENCODE_CONFIG_CONTENT='{"model":"hf/m","small_model":"hf/m","provider":{"hf":{"npm":"@ai-sdk/openai-compatible","options":{"baseURL":"{url}/v1","apiKey":"dummy"},"models":{"m":{"tool_call":true}}}}}' opencode run '{mark}'
 `
 
-// tellModel says where the model is, and how agents find it.
+// tellModel prints where the model is and how agents find it.
 func (a *app) tellModel(address string, scripts []model.Script) {
 	url := "http://" + address
 	fmt.Fprintf(a.Stdout, "anthropic %s\nresponses %s/v1\nchat      %s/v1\ngemini    %s\n", url, url, url, url)

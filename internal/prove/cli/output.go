@@ -15,9 +15,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// writeTo replaces a file as a whole, or leaves it as it is. Reports lie where an
-// agent could write: what it has put beside the file, or in its place, is neither
-// followed nor written to.
+// writeTo replaces a file as a whole, or leaves it as it is. An agent may be able
+// to write where reports are: what it put beside the file, or in its place, is
+// neither followed nor written to.
 func writeTo(path string, write func(*os.File) error) error {
 	f, err := beside(path)
 	if err != nil {
@@ -33,8 +33,8 @@ func writeTo(path string, write func(*os.File) error) error {
 	return nil
 }
 
-// beside makes a new file in the directory of path: one that was not there before,
-// which no link can be (open(2), O_EXCL), with the mode that the user's umask says.
+// beside makes a new file in the directory of path, with the mode of the user's
+// umask. The file did not exist before, so it cannot be a link (open(2), O_EXCL).
 func beside(path string) (*os.File, error) {
 	if err := replaceable(path); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func beside(path string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// replaceable says why a report may not take the place of what is at path.
+// replaceable returns an error if a report may not replace what is at path.
 func replaceable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
@@ -57,8 +57,8 @@ func replaceable(path string) error {
 	return nil
 }
 
-// writable says why no report can be written to one of these files, before minutes
-// are spent on making it; "" and "-" are no files.
+// writable returns an error if a report cannot be written to one of these files,
+// before minutes are spent on making it; "" and "-" are not files.
 func writable(paths ...string) error {
 	for _, path := range paths {
 		if path == "" || path == "-" {

@@ -12,14 +12,14 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// policyFlags are the flags of `holdfast run` that say which policy applies. They
-// are handed to holdfast as they were given: what they mean is for it to say.
+// policyFlags are the flags of `holdfast run` that select the policy. They are
+// passed to holdfast as given; only holdfast interprets them.
 type policyFlags struct {
 	workspace string
-	given     []string // flags and values, in order, but for --workspace
+	given     []string // flags and values, in order, without --workspace
 }
 
-// runTexts and runSwitches name the flags of `holdfast run` that are about policy;
+// runTexts and runSwitches name the policy flags of `holdfast run`;
 // TestPolicyFlagsAreThoseOfRun compares them with its help.
 var (
 	runTexts = []string{"profile", "policy", "preset", "ro", "rw", "hide", "show", "allow", "host-port", "output", "ask", "deny", "env",
@@ -39,7 +39,7 @@ func (f *policyFlags) bind(c *cobra.Command) {
 	}
 }
 
-// arguments are the flags for a holdfast that works in dir.
+// arguments returns the flags for a holdfast that works in dir.
 func (f *policyFlags) arguments(dir string) []string {
 	args := []string{}
 	if f.workspace != "" {
@@ -68,7 +68,7 @@ func inDir(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// passedFlag is a flag that is handed on.
+// passedFlag is a flag that is passed on.
 type passedFlag struct {
 	to       *policyFlags
 	name     string

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestPolicyFlagsAreThoseOfRun compares the flags that are handed on with those that
-// holdfast run has, but for those that are about how it runs.
+// TestPolicyFlagsAreThoseOfRun compares the flags that are passed on with those of
+// holdfast run, except those about how it runs.
 func TestPolicyFlagsAreThoseOfRun(t *testing.T) {
 	help, err := exec.Command(testenv.Binary(t), "run", "--help").Output()
 	if err != nil {

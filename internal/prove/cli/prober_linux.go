@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// actAsProber is what a copy of this program does that 'prove' has made to run
-// inside of a sandbox.
+// actAsProber runs as the prober if this process is a copy of the program that
+// 'prove' made to run inside a sandbox.
 func actAsProber() (status int, is bool) {
 	if !inside.IsProber() {
 		return 0, false

@@ -21,14 +21,14 @@ import (
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
-// prover is what a command line of prove says.
+// prover holds the command line of prove.
 type prover struct {
-	target, command, version string // which target; a command line of one's own and that which prints its version
+	target, command, version string // which target; a custom command line, and the one that prints its version
 	selection                harness.Selection
 	format                   report.Format
 	output                   string
 	baseline, against        string
-	except                   []string // rows that may prove nothing although it is strict
+	except                   []string // rows that may prove nothing even if strict
 	strict, verbose, list    bool
 	unconfined               bool // rows may run as root without any sandbox
 	jobs                     int
@@ -88,7 +88,7 @@ when it could not be run. With --strict inconclusive rows fail too.`,
 	return cmd
 }
 
-// targetFlags say which target is meant, and where it is played; matrix and watch name theirs as
+// targetFlags select the target and where it is played; matrix and watch name theirs as
 // arguments.
 func targetFlags(cmd *cobra.Command, p *prover) {
 	worldFlag(cmd, p)
@@ -97,14 +97,14 @@ func targetFlags(cmd *cobra.Command, p *prover) {
 	cmd.RegisterFlagCompletionFunc("target", cobra.FixedCompletions(targets.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// commandFlags describe a sandbox that has no name here.
+// commandFlags describe a sandbox that has no built-in name.
 func commandFlags(cmd *cobra.Command, p *prover) {
 	f := cmd.Flags()
 	f.Var((*command.TextFlag)(&p.command), "target-cmd", "the command line 'PROG --flags -- {}' of another sandbox; {} is the command, {W} the workspace, {H} the home")
 	f.Var((*command.TextFlag)(&p.version), "target-version", "the command line that prints its version")
 }
 
-// rowFlags say which rows are meant.
+// rowFlags select rows.
 func rowFlags(cmd *cobra.Command, p *prover) {
 	f := cmd.Flags()
 	f.StringArrayVar(&p.selection.Classes, "class", nil, "only rows of this CLASS, such as exec.git, git or fs (repeatable)")
@@ -113,20 +113,21 @@ func rowFlags(cmd *cobra.Command, p *prover) {
 	f.BoolVar(&p.selection.Quick, "quick", false, "without races and floods, which take their time by intention")
 }
 
-// playFlags say which rows are played, and whether without any sandbox as root.
+// playFlags select the rows to play, and whether root may play them without any
+// sandbox.
 func playFlags(cmd *cobra.Command, p *prover) {
 	rowFlags(cmd, p)
 	cmd.Flags().BoolVar(&p.unconfined, "unconfined-root", false, "as root, play rows without any sandbox: for a machine that may be lost")
 }
 
-// worldFlag says in which world rows are played.
+// worldFlag selects the world in which rows are played.
 func worldFlag(cmd *cobra.Command, p *prover) {
 	cmd.Flags().Var((*command.TextFlag)(&p.world), "world", "WORLD to play in: "+strings.Join(harness.WorldNames(), ", ")+"; or all, side by side (default "+harness.DefaultWorld+")")
 	cmd.RegisterFlagCompletionFunc("world", cobra.FixedCompletions(append(harness.WorldNames(), "all"), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// placeFlags say where rows are played, with what, and how many at a time: 0 for
-// as many as the machine has room for.
+// placeFlags select where rows are played, with which prober, and how many at a
+// time: 0 for as many as the machine has room for.
 func placeFlags(cmd *cobra.Command, p *prover, jobs int) {
 	f := cmd.Flags()
 	usage := "rows to play at a time"
@@ -138,7 +139,7 @@ func placeFlags(cmd *cobra.Command, p *prover, jobs int) {
 	f.Var((*command.TextFlag)(&p.prober), "prober", "FILE: a static program to run inside, in place of the one that this binary carries")
 }
 
-// formatFlag is the flag for the format of a report.
+// formatFlag adds the flag for the format of a report.
 func formatFlag(cmd *cobra.Command, p *prover, formats []report.Format) {
 	var names []string
 	for _, f := range formats {
@@ -203,7 +204,7 @@ func (a *app) prove(ctx context.Context, p prover) error {
 	})
 }
 
-// play plays what p says against the target that it names.
+// play plays the selection of p against its target.
 func (a *app) play(ctx context.Context, p prover) (report.Run, error) {
 	target, err := a.proveTarget(p)
 	if err != nil {
@@ -221,8 +222,8 @@ func (a *app) playOn(ctx context.Context, p prover, target probe.Target) (report
 	return runs[0], nil
 }
 
-// playIn plays rows against a target, in one world after the other, and shows on a
-// terminal how far it is.
+// playIn plays rows against a target, one world after the other, and shows
+// progress on a terminal.
 func (a *app) playIn(ctx context.Context, p prover, target probe.Target) (runs []report.Run, err error) {
 	worlds, err := harness.WorldsNamed(cmp.Or(p.world, harness.DefaultWorld))
 	if err != nil {
@@ -278,13 +279,13 @@ func (a *app) proveTarget(p prover) (probe.Target, error) {
 	return targets.Named(p.target, o)
 }
 
-// holdfast is the program of Holdfast, which is a target as the others are.
+// holdfast returns the program of Holdfast, which is a target like the others.
 func (a *app) holdfast() (string, error) {
 	return command.Installed("holdfast", a.Lookup("PATH"), a.Dir)
 }
 
-// provePlace makes the place to probe in: below the home, or that of the account
-// where the home is one that a sandbox would hide.
+// provePlace makes the place to probe in: below HOME, or below the home of the
+// account if HOME is a directory that a sandbox would hide.
 func (a *app) provePlace(p prover) (*harness.Place, error) {
 	if p.jobs < 0 {
 		return nil, command.Usage(fmt.Errorf("--jobs %d is less than none", p.jobs), "leave it out, or write --jobs 1 for one row after the other")
@@ -299,7 +300,7 @@ func (a *app) provePlace(p prover) (*harness.Place, error) {
 	return harness.NewPlace(dir, p.prober)
 }
 
-// progress is the line on a terminal that says how far a run is.
+// progress is the line on a terminal that shows the progress of a run.
 type progress struct {
 	a      *app
 	target string
@@ -320,7 +321,7 @@ func (p *progress) row(done, total int, r probe.Result) {
 	}
 }
 
-// terminal is where progress is shown, if that is a terminal.
+// terminal returns where progress is shown, if that is a terminal.
 func (p *progress) terminal() (*os.File, bool) {
 	f, ok := p.a.Stderr.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd())) && p.a.Lookup("TERM") != "dumb"

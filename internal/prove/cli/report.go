@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// keep is the file that the baseline goes to; "" for none.
+// keep returns the file for the baseline; "" for none.
 func (p prover) keep() (string, error) {
 	word, file, named := strings.Cut(p.baseline, "=")
 	switch {
@@ -40,8 +40,8 @@ func (p prover) keep() (string, error) {
 	return "prove-" + name + ".json", nil
 }
 
-// proved plays, and reports one run, or several side by side. What could keep a
-// report from being made is looked at before.
+// proved plays and reports one run, or several side by side. What could prevent a
+// report is checked first.
 func (a *app) proved(p prover, play func() ([]report.Run, error)) error {
 	keep, err := p.keep()
 	if err != nil {
@@ -125,7 +125,7 @@ func readRun(path string) (report.Run, error) {
 	return run, nil
 }
 
-// proveOutput writes what print prints to the output that was asked for.
+// proveOutput writes what print prints to the requested output.
 func (a *app) proveOutput(p prover, print func(w io.Writer, o report.TextOptions) error) error {
 	if p.output == "" || p.output == "-" {
 		return print(a.Stdout, a.textOptions(p))
@@ -148,8 +148,8 @@ func (a *app) printRun(p prover, run report.Run) error {
 	return a.proveOutput(p, func(w io.Writer, o report.TextOptions) error { return report.Write(w, run, p.format, o) })
 }
 
-// compared prints what has changed. Only what has become weaker fails: that
-// another row fails as it did before is no news.
+// compared prints the changes. Only a weaker result fails: a row that fails as
+// before is no news.
 func (a *app) compared(p prover, c report.Changes) error {
 	err := a.proveOutput(p, func(w io.Writer, o report.TextOptions) error { return report.WriteChanges(w, c, p.format, o) })
 	if err == nil && c.Weaker() {
@@ -158,7 +158,7 @@ func (a *app) compared(p prover, c report.Changes) error {
 	return err
 }
 
-// listRows prints what would be played.
+// listRows prints the rows that would be played.
 func (a *app) listRows(p prover) error {
 	rows, err := p.selection.Rows(probe.All())
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// listedRow is a row, and what a record must have of it.
+// listedRow is a row and what a record must have of it.
 type listedRow struct {
 	ID      string          `json:"id"`
 	Class   string          `json:"class"`
@@ -17,7 +17,7 @@ type listedRow struct {
 	Promise string          `json:"promise,omitempty"`
 	Core    bool            `json:"core,omitempty"`
 	Rules   []string        `json:"rules,omitempty"`  // alerts that it raises
-	Denied  []deniedAttempt `json:"denied,omitempty"` // attempts that stand in a record
+	Denied  []deniedAttempt `json:"denied,omitempty"` // attempts that are in a record
 }
 
 // deniedAttempt is an attempt that a boundary denies. Object may begin with the

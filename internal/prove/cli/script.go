@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/trial"
 )
 
-// scriptSeen is what came of a script in a column.
+// scriptSeen is the result of a script in a column.
 type scriptSeen struct {
 	Agent   string           `json:"agent"`
 	Version string           `json:"version"`
@@ -26,8 +26,8 @@ type scriptSeen struct {
 	Steps   []trial.StepSeen `json:"steps"`
 }
 
-// proveScript plays a script of the user in each column, and says what was seen of
-// each step. There is no verdict: what should be is not known.
+// proveScript plays a script of the user in each column and prints what was seen
+// of each step. There is no verdict: the expected result is unknown.
 func (a *app) proveScript(ctx context.Context, p prover, columns []agentColumn) error {
 	if p.format != report.FormatText && p.format != report.FormatJSON {
 		return command.Usage(fmt.Errorf("a script has no report of format %s", p.format), "take text or json")

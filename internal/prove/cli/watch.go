@@ -24,7 +24,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
-// watcher is what a command line of prove watch says.
+// watcher holds the command line of prove watch.
 type watcher struct {
 	prover
 	binaries []string
@@ -33,12 +33,13 @@ type watcher struct {
 	every    time.Duration
 	quiet    time.Duration
 	once     bool
-	targets  map[string]probe.Target // by the name of what is watched
+	targets  map[string]probe.Target // by the name of the watched program
 	trials   map[string]agentTarget  // likewise, of agents
 	agents   []string
 }
 
-// newProveWatch is the command that tests a target again when its program changed.
+// newProveWatch returns the command that tests a target again when its program has
+// changed.
 func newProveWatch(a *app) *cobra.Command {
 	var w watcher
 	c := &cobra.Command{
@@ -82,7 +83,7 @@ posture, as prove --agent does. It ends cleanly with SIGTERM.`,
 	return c
 }
 
-// watch looks after programs until ctx ends.
+// watch watches programs until ctx ends.
 func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag.FlagSet) error {
 	if err := w.fits(flags); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag
 	return nil
 }
 
-// retest plays what is watched by this name.
+// retest plays what is watched under this name.
 func (a *app) retest(ctx context.Context, w watcher, name string) (report.Run, error) {
 	if t, ok := w.trials[name]; ok {
 		return a.tryAgain(ctx, w.prover, t)
@@ -143,7 +144,8 @@ func (a *app) retest(ctx context.Context, w watcher, name string) (report.Run, e
 	return a.playOn(ctx, p, t)
 }
 
-// watched finds out which programs are meant, and what tests them.
+// watched returns the programs to watch, with the target that tests each in
+// w.targets.
 func (a *app) watched(w *watcher, names []string) ([]harness.Watched, error) {
 	w.targets = map[string]probe.Target{}
 	var out []harness.Watched
@@ -194,8 +196,7 @@ func (a *app) watched(w *watcher, names []string) ([]harness.Watched, error) {
 	return out, nil
 }
 
-// targetAt is the target that a program is, by its name; nil where no target has
-// that name.
+// targetAt returns the target whose name a program has; nil if there is none.
 func targetAt(path string) (probe.Target, error) {
 	name := filepath.Base(path)
 	if !slices.Contains(targets.Names(), name) || name == "none" || name == "holdfast" {
@@ -204,7 +205,7 @@ func targetAt(path string) (probe.Target, error) {
 	return targets.Named(name, targets.Options{Path: path})
 }
 
-// addProgram adds the program of a target as it is called: by PATH where it has
+// addProgram adds the program of a target as it is called: through PATH if it has
 // that name there, because links on the way are part of it.
 func addProgram(t probe.Target, name string, add func(name, path string, t probe.Target) error) error {
 	if one, ok := t.(targets.Template); ok {
@@ -224,7 +225,7 @@ func addProgram(t probe.Target, name string, add func(name, path string, t probe
 	return add(name, path, t)
 }
 
-// files are where the baselines are, and what was tested last.
+// files returns where the baselines and what was tested last are kept.
 func (w watcher) files(state string, programs int, dir string) harness.WatchFiles {
 	f := harness.WatchFiles{State: state, Baseline: func(name string) string {
 		return filepath.Join(state, "prove-"+filepath.Base(name)+".json")
@@ -245,8 +246,8 @@ func (w watcher) files(state string, programs int, dir string) harness.WatchFile
 	return f
 }
 
-// watchAlarm begins the log, with the sinks of the user's policy. Without holdfast it
-// says so, and returns nil.
+// watchAlarm opens the log, with the sinks of the user's policy. Without holdfast it
+// prints a warning and returns nil.
 func (a *app) watchAlarm(w watcher) (*harness.WatchAlarm, error) {
 	program, err := a.holdfast()
 	if err != nil {

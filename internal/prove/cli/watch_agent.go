@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// watchedAgents are the programs of the agents that are named. What is looked
-// after is what a user starts: its links are part of it.
+// watchedAgents returns the programs of the named agents. What a user starts is
+// watched: its links are part of it.
 func (a *app) watchedAgents(w *watcher) ([]harness.Watched, error) {
 	w.trials = map[string]agentTarget{}
 	if len(w.agents) > 0 && len(w.agent.postures) > 1 {
@@ -49,7 +49,7 @@ func (a *app) watchedAgents(w *watcher) ([]harness.Watched, error) {
 	return out, nil
 }
 
-// watchName is what an agent is called in events and in the name of its baseline.
+// watchName is the name of an agent in events and of its baseline.
 func (t agentTarget) watchName() string {
 	name := "agent-" + t.name
 	for _, p := range t.postures {
@@ -61,7 +61,7 @@ func (t agentTarget) watchName() string {
 	return name
 }
 
-// oneColumn is that of the program that is installed now.
+// oneColumn returns the column of the program that is installed now.
 func (a *app) oneColumn(ctx context.Context, p prover, t agentTarget) (agentColumn, error) {
 	p.agent = t
 	columns, err := a.agentColumns(ctx, p)
@@ -74,8 +74,8 @@ func (a *app) oneColumn(ctx context.Context, p prover, t agentTarget) (agentColu
 	return columns[0], nil
 }
 
-// tryAgain plays the column of an agent whose program has changed: its version is
-// found anew.
+// tryAgain plays the column of an agent whose program has changed; its version is
+// looked up again.
 func (a *app) tryAgain(ctx context.Context, p prover, t agentTarget) (report.Run, error) {
 	column, err := a.oneColumn(ctx, p, t)
 	if err != nil {

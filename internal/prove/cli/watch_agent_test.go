@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestWatchAgent looks after the program of a real agent, by the name that its
-// user calls it by.
+// TestWatchAgent watches the program of a real agent, by the name that its user
+// calls.
 func TestWatchAgent(t *testing.T) {
 	t.Parallel()
 	testenv.Need(t, testenv.UserNS, nil)
@@ -52,8 +52,8 @@ func TestWatchAgent(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "AGT-WRITE-TOOL") || !strings.Contains(string(text), "ESCAPED") {
 		t.Errorf("the baseline is %s, %v", text, err)
 	}
-	// Another program by that name, which does nothing: what was shown to work does
-	// so no more.
+	// Another program of that name, which does nothing: the controls that worked do not
+	// work any more.
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,15 @@ import (
 	"holdfast.dev/holdfast/internal/prove/harness"
 )
 
-// workers are the hidden commands by which this program does a part of its work in
-// a process of its own.
+// workers are the hidden commands that do a part of the work in a process of their
+// own.
 func workers() []*cobra.Command {
 	return []*cobra.Command{newWorkerCommand(), newMachineCommand(), newTrialWorkerCommand()}
 }
 
-// newWorkerCommand plays the rows of `holdfast prove` that need a network. That
-// command executes it, in a network of its own; a person has no need to.
+// newWorkerCommand returns the command that plays the rows of `holdfast prove`
+// that need a network. `holdfast prove` executes it, in a network of its own;
+// users need not.
 func newWorkerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    harness.WorkerCommand,
@@ -31,8 +32,9 @@ func newWorkerCommand() *cobra.Command {
 	}
 }
 
-// newMachineCommand plays the rows of `holdfast prove --world` on a machine that it
-// has changed for itself. That command executes it; a person has no need to.
+// newMachineCommand returns the command that plays the rows of `holdfast prove
+// --world` on a machine that it has changed for itself. `holdfast prove` executes
+// it; users need not.
 func newMachineCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    harness.MachineCommand,

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// agentWait is how long an ssh agent may take; agentMost is how much it may say.
+// agentWait is how long an ssh agent may take; agentMost limits its answer, in
+// bytes.
 const (
 	agentWait = time.Second
 	agentMost = 1 << 20
 )
 
-// AgentKeys asks the ssh agent at a socket how many keys it has. Nothing else is
-// asked of it (draft-ietf-sshm-ssh-agent, section 3.5).
+// AgentKeys asks the ssh agent at a socket how many keys it has, and nothing else
+// (draft-ietf-sshm-ssh-agent, section 3.5).
 func AgentKeys(ctx context.Context, socket string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, agentWait)
 	defer cancel()
@@ -35,7 +36,7 @@ func AgentKeys(ctx context.Context, socket string) (int, error) {
 	return agentAnswer(c)
 }
 
-// agentAnswer reads how many keys an agent says it has.
+// agentAnswer reads the number of keys from an agent's answer.
 func agentAnswer(r io.Reader) (int, error) {
 	const identitiesAnswer = 12
 	var head [9]byte // length, type, number
@@ -49,7 +50,7 @@ func agentAnswer(r io.Reader) (int, error) {
 	return int(keys), nil
 }
 
-// realPath is a path without links, as far as that can be found out.
+// realPath is a path with links resolved, as far as possible.
 func realPath(name string) string {
 	if full, err := filepath.EvalSymlinks(name); err == nil {
 		return full

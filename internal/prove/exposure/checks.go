@@ -21,7 +21,7 @@ const (
 	ownProc  = "inside there is a /proc of its own, in which only the run's processes are"
 )
 
-// others are the checks that are not of one file.
+// others are the checks that are not about a single file.
 var others = []Check{
 	{ID: "dotenv", Class: credentials, Title: "secrets in the workspace", Why: "an agent reads the whole workspace, and what it read goes to the model", Do: "keep them outside the workspace; workspace.hide takes more names"},
 	{ID: "system-secret", Class: credentials, Title: "secrets of the system", Why: "hashes of passwords, host keys: another account, or this machine elsewhere", Do: "restore the modes that the system came with (0640 root:shadow, 0600)"},
@@ -66,7 +66,8 @@ var others = []Check{
 	{ID: "ci-worker", Class: ci, Title: "process of the runner", Via: ByKernel, Inside: ownProc, Why: "all secrets of the job stand in its memory, also those no step was given", Do: "a job of its own for the agent, without secrets"},
 }
 
-// Checks lists all checks in the order of a report. A new slice each time.
+// Checks lists all checks in the order of a report. It returns a new slice each
+// time.
 func Checks() []Check {
 	var out []Check
 	for _, class := range Classes {

@@ -82,8 +82,7 @@ func (t *taker) file(s store, name string) {
 	t.add(Finding{Check: s.id, Level: level, What: s.title, Object: name, Detail: append(t.about(info), found.detail...)})
 }
 
-// Names of files with secrets that stand in workspaces, and endings of names
-// under which examples of them are kept.
+// Names of workspace files that hold secrets, and suffixes of example files.
 var (
 	dotenvs  = []string{".env", ".env.*", ".envrc", "*.pem", "*.p12", "*.pfx", "*.tfstate", "credentials.json", "service-account*.json", ".npmrc", ".pypirc", ".netrc"}
 	examples = []string{".example", ".sample", ".template", ".dist", ".pub", ".defaults"}
@@ -95,7 +94,7 @@ const (
 	treeMost = 20000 // names
 )
 
-// workspace looks for secrets in the workspace by the names of files.
+// workspace looks for files in the workspace whose names suggest secrets.
 func (t *taker) workspace() {
 	if t.Dir == "" {
 		return
@@ -152,7 +151,7 @@ func (t *taker) secretName(name string) bool {
 }
 
 // systemSecrets looks for secrets of the system that this account may read. Root
-// may read all of them, which is said once, elsewhere.
+// may read all of them; another check says that.
 func (t *taker) systemSecrets() {
 	if t.UID == 0 {
 		return
@@ -175,9 +174,9 @@ func (t *taker) systemSecret(name string) {
 	t.add(Finding{Check: "system-secret", Level: High, What: "a secret of the system that this account may read", Object: name, Detail: t.about(info)})
 }
 
-// path looks at the directories in which programs are looked up.
+// path checks the directories in PATH.
 func (t *taker) path() {
-	behind := false // system programs were found before
+	behind := false // a system directory came before
 	for i, dir := range strings.Split(t.env("PATH"), ":") {
 		if i == 256 {
 			t.note("PATH: the entries after the first 256 were left out")
@@ -199,7 +198,7 @@ func (t *taker) path() {
 	}
 }
 
-// startup looks for what the account executes or obeys later.
+// startup looks for files that the account executes or obeys later.
 func (t *taker) startup() {
 	for _, name := range executed {
 		full := path.Join(t.Home, name)

@@ -4,14 +4,14 @@ import "strings"
 
 // gitSetting is one line of a git configuration.
 type gitSetting struct {
-	section string // as between the brackets, with the subsection
+	section string // as between the brackets, including the subsection
 	key     string // lower case
 	value   string
 }
 
 // gitSettings reads a git configuration (git-config(1), section "Syntax") as far
-// as it takes to find credentials: values keep their quotation marks inside, and
-// includes are not followed.
+// as is necessary to find credentials: quotation marks inside values are kept,
+// and includes are not followed.
 func gitSettings(text string) []gitSetting {
 	var out []gitSetting
 	section := ""

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// git reads the configurations that git would, without starting it: the
+// git reads the configurations that git would, without starting git: the
 // system's, the user's and the workspace's.
 func (t *taker) git() {
 	files := []string{"/etc/gitconfig", path.Join(t.Home, ".gitconfig"), path.Join(t.base("XDG_CONFIG_HOME", ".config"), "git/config")}
@@ -49,8 +49,8 @@ func (t *taker) gitFile(name, content string) {
 	}
 }
 
-// helperName is the program of a helper, without its arguments: these could hold
-// anything.
+// helperName is the program of a helper, without its arguments, which could
+// contain anything.
 func helperName(value string) string {
 	name := strings.TrimPrefix(strings.TrimSpace(value), "!")
 	if fields := strings.Fields(name); len(fields) > 0 {

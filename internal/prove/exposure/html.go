@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// HTML writes r as one page that needs no network and no script.
+// HTML writes r as one page that needs no network and no scripts.
 func HTML(w io.Writer, r Report) error {
 	if err := page().Execute(w, view{r}); err != nil {
 		return fmt.Errorf("writing the page: %w", err)
@@ -18,16 +18,16 @@ func HTML(w io.Writer, r Report) error {
 	return nil
 }
 
-// view is a report as the page asks about it.
+// view is a report with the methods that the page calls.
 type view struct{ Report }
 
-// Group is one class with its checks that found something.
+// group is one class with its checks that found something.
 type group struct {
 	Class  string
 	Checks []Check
 }
 
-// Groups are the classes with the checks that some column has a finding for.
+// Groups are the classes with the checks that have a finding in some column.
 func (v view) Groups() []group {
 	var out []group
 	for _, class := range Classes {
@@ -50,7 +50,7 @@ func (v view) Groups() []group {
 	return out
 }
 
-// When is the time of the report as people write it.
+// When is the time of the report for people.
 func (v view) When() string { return v.Time.Format(time.DateTime) + " UTC" }
 
 var page = sync.OnceValue(func() *template.Template {

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// metadataAddress is where clouds answer about a machine.
+// metadataAddress is the address of the metadata service in clouds.
 const metadataAddress = "169.254.169.254"
 
-// Verdict is what `holdfast policy explain --json` says of reading, writing or
-// reaching something.
+// Verdict is the answer of `holdfast policy explain --json` about reading,
+// writing or reaching something.
 type Verdict struct {
 	Allowed bool   `json:"allowed"`
-	Private bool   `json:"private"` // what is written goes to a layer that is dropped
+	Private bool   `json:"private"` // what is written goes to a layer that is discarded
 	Why     string `json:"why"`
 	Rule    string `json:"rule"`
 }
@@ -33,14 +33,15 @@ type Entry struct {
 	Origin  string `json:"origin"`
 }
 
-// Credential is one that the policy lends, as it prints it.
+// Credential is a credential that the policy lends, as the same command prints
+// it.
 type Credential struct {
 	Env    []string `json:"env"`   // variables that hold its placeholder
-	Hosts  []string `json:"hosts"` // that it is sent to
+	Hosts  []string `json:"hosts"` // to which it is sent
 	Origin string   `json:"origin"`
 }
 
-// Boundary is a run inside Holdfast, as its command line explains it: what decides
+// Boundary is a run inside Holdfast, as its command line explains it: it decides
 // about each finding.
 type Boundary struct {
 	Profile     string       `json:"profile"`
@@ -53,7 +54,7 @@ type Boundary struct {
 	answers map[string]Answer
 }
 
-// Values are those of a section.
+// Values are the values of a section.
 func (b *Boundary) Values(section string) (values []string) {
 	for _, e := range b.Entries {
 		if e.Section == section {
@@ -63,7 +64,7 @@ func (b *Boundary) Values(section string) (values []string) {
 	return values
 }
 
-// learn asks about all findings at once.
+// learn queries all findings at once.
 func (b *Boundary) learn(found []Finding, check func(Finding) (Check, bool)) error {
 	queries := []string{metadataAddress}
 	for _, f := range found {
@@ -85,8 +86,8 @@ func (b *Boundary) learn(found []Finding, check func(Finding) (Check, bool)) err
 	return nil
 }
 
-// Fate says what becomes of a finding inside. What cannot be explained counts as
-// handed over.
+// Fate determines what happens to a finding inside. What cannot be explained
+// counts as handed over.
 func (b *Boundary) Fate(f Finding, c Check) Fate {
 	switch c.Via {
 	case ByReading:
@@ -130,8 +131,8 @@ func (b *Boundary) reading(path string) Fate {
 	return Fate{Absent, clause(read.Why), read.Rule}
 }
 
-// clause is the beginning of an explanation: what follows is about how to allow
-// it, which nobody asked here.
+// clause is the first part of an explanation; the rest, how to allow it, is
+// irrelevant here.
 func clause(why string) string {
 	why, _, _ = strings.Cut(why, "; cannot be allowed")
 	return strings.TrimPrefix(why, Absent+": ")

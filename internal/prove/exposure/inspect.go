@@ -16,31 +16,31 @@ import (
 
 // seen is what an inspector found in a file.
 type seen struct {
-	secret bool  // something in it is one
+	secret bool  // it contains a secret
 	level  Level // "" for the store's
 	detail []string
 }
 
-// lines is an inspector of texts in which this expression finds a secret.
+// lines is an inspector that looks for secrets with this expression.
 func lines(expression string) func([]byte) seen {
 	re := pattern(expression)
 	return func(content []byte) seen { return seen{secret: re().Match(content)} }
 }
 
-// pattern is compiled when it is first needed: every start of the program has
-// this package in it.
+// pattern compiles an expression at its first use, because every start of the
+// program initialises this package.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
 var sshKind = pattern(`^[a-z0-9@.-]{1,64}$`)
 
-// A mark of package redact: the kind of a token and its first characters.
+// A placeholder of package redact: the kind of a token and its first characters.
 var markShape = pattern(`\[redacted:([A-Za-z0-9./_-]{1,64}):([^\s:…]{0,4})…:[0-9a-f]{8}\]`)
 
-// tokens lists the kinds of tokens in a text, with their first characters where
-// the kind is known by these anyway. Of what a person may have chosen nothing is
-// shown.
+// tokens lists the kinds of tokens in a text, with their first characters if
+// these only show the kind. Nothing is shown of a text that a person may have
+// chosen.
 func tokens(text string) []string {
 	var out []string
 	for _, m := range markShape().FindAllStringSubmatch(redact.New().String(text), -1) {
@@ -60,8 +60,8 @@ func tokens(text string) []string {
 	return out
 }
 
-// sshKey says of a file whether it is a private key that nothing protects. The
-// formats: PROTOCOL.key of OpenSSH, RFC 1421 and RFC 5958 for PEM, and PuTTY's.
+// sshKey determines whether a file is an unprotected private key. The formats:
+// PROTOCOL.key of OpenSSH, RFC 1421 and RFC 5958 for PEM, and PuTTY's.
 func sshKey(content []byte) seen {
 	head := string(content[:min(len(content), 16<<10)])
 	switch {
@@ -85,7 +85,7 @@ func keyed(passphrase bool, kind string) seen {
 }
 
 // opensshKey reads the beginning of an OpenSSH key: magic, name of the cipher,
-// name and options of the derivation, number of keys, first public key.
+// name and options of the key derivation, number of keys, first public key.
 func opensshKey(text string) seen {
 	_, text, _ = strings.Cut(text, "-----BEGIN OPENSSH PRIVATE KEY-----")
 	text, _, _ = strings.Cut(text, "-----END")
@@ -117,7 +117,7 @@ func opensshKey(text string) seen {
 	return out
 }
 
-// sshString takes a string as SSH writes it (RFC 4251, section 5); "" when there
+// sshString reads a string in SSH's encoding (RFC 4251, section 5); "" if there
 // is none.
 func sshString(b []byte) (string, []byte) {
 	if len(b) < 4 {
@@ -130,12 +130,12 @@ func sshString(b []byte) (string, []byte) {
 	return string(b[4 : 4+n]), b[4+n:]
 }
 
-// gpgKey says of a file of private-keys-v1.d whether a passphrase protects it: an
+// gpgKey determines whether a passphrase protects a file of private-keys-v1.d: an
 // S-expression, or lines with one under Key (agent/keyformat.txt of GnuPG).
 func gpgKey(content []byte) seen {
 	switch {
 	case bytes.Contains(content, []byte("shadowed-private-key")):
-		return seen{} // it is on a card
+		return seen{} // on a card
 	case bytes.Contains(content, []byte("protected-private-key")):
 		return keyed(true, "OpenPGP")
 	case bytes.Contains(content, []byte("private-key")):
@@ -144,8 +144,8 @@ func gpgKey(content []byte) seen {
 	return seen{secret: true, detail: []string{"a key that could not be read"}}
 }
 
-// dockerConfig looks for logins in a config.json, or for the helper that has
-// them. What cannot be read counts as a login.
+// dockerConfig looks for logins in a config.json, or for the helper that stores
+// them. An unreadable file counts as a login.
 func dockerConfig(content []byte) seen {
 	var c struct {
 		Auths       map[string]struct{ Auth, IdentityToken, RegistryToken, Password string }
@@ -170,7 +170,7 @@ func dockerConfig(content []byte) seen {
 	return seen{}
 }
 
-// history counts the lines in which something looks like a secret.
+// history counts the lines with something that looks like a secret.
 func history(content []byte) seen {
 	if bytes.HasPrefix(content, []byte("SQLite format")) {
 		return seen{secret: true, detail: []string{"a database"}}
@@ -191,7 +191,7 @@ func history(content []byte) seen {
 	return out
 }
 
-// variable says whether a variable is a secret. A value that stands for something
+// variable determines whether a variable is a secret. A value that is something
 // else (a switch, a path) is none.
 func variable(name, value string) (level Level, detail []string) {
 	known := tokens(name + "=" + value)

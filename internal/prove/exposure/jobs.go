@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// service is one of continuous integration, known by its variables.
+// ciMarks are the variables that identify CI services.
 var ciMarks = []struct{ variable, name string }{
 	{"GITHUB_ACTIONS", "GitHub Actions"}, {"GITLAB_CI", "GitLab CI"}, {"BUILDKITE", "Buildkite"}, {"CIRCLECI", "CircleCI"}, {"JENKINS_URL", "Jenkins"},
 	{"TF_BUILD", "Azure Pipelines"}, {"TEAMCITY_VERSION", "TeamCity"}, {"BITBUCKET_BUILD_NUMBER", "Bitbucket Pipelines"}, {"DRONE", "Drone"},
 	{"WOODPECKER", "Woodpecker"}, {"CODEBUILD_BUILD_ID", "AWS CodeBuild"}, {"APPVEYOR", "AppVeyor"}, {"CIRRUS_CI", "Cirrus CI"}, {"TRAVIS", "Travis CI"}, {"FORGEJO_ACTIONS", "Forgejo Actions"},
 }
 
-// Service names the service of continuous integration whose marks an environment
-// has; "" for none. Forgejo and Gitea call themselves GitHub Actions too.
+// Service names the CI service that an environment indicates; "" for none.
+// Forgejo and Gitea also call themselves GitHub Actions.
 func Service(env []string) string {
 	for _, m := range ciMarks {
 		if slices.ContainsFunc(env, func(kv string) bool {
@@ -26,7 +26,7 @@ func Service(env []string) string {
 	return ""
 }
 
-// jobToken is a variable in which a service hands out its own credentials.
+// jobToken is a variable in which a service provides its own credentials.
 type jobToken struct{ name, check string }
 
 var jobTokens = []jobToken{

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// jobs looks for what a service of continuous integration hands to a job.
+// jobs looks for what a CI service gives to a job.
 func (t *taker) jobs() {
 	if Service(t.Env) == "" {
 		return

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Names of variables that are secrets, or of services that take secrets by
-// variables; * stands for any text. Addresses are names of variables that lead to a
-// helper of the host, whatever else they look like.
+// Names of variables that are secrets, or of services that accept secrets in
+// variables; * matches any text. Addresses are names of variables that lead to a
+// helper of the host, whatever else they match.
 var (
 	secretNames = []string{
 		"*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*", "*PASSPHRASE*", "*_PASS", "*_PWD", "*CREDENTIAL*", "*_KEY",
@@ -31,7 +31,7 @@ var systemSecrets = []string{
 }
 
 // executed are paths in a home that the account executes or obeys later, without
-// being asked.
+// asking.
 var executed = []string{
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
 	".zprofile", ".zlogin", ".kshrc", ".inputrc", ".xprofile", ".xinitrc", ".xsession", ".pam_environment",
@@ -51,10 +51,10 @@ var executed = []string{
 	".local/share/flatpak", ".local/share/bash-completion", ".local/share/kservices5", ".local/share/kio",
 }
 
-// secretVariable returns the pattern by which a variable of this name is a secret;
-// "" for none.
+// secretVariable returns the pattern by which a variable of this name is a
+// secret; "" for none.
 func secretVariable(name string) string {
-	upper := strings.ReplaceAll(strings.ToUpper(name), "/", "_") // path.Match gives a slash a meaning
+	upper := strings.ReplaceAll(strings.ToUpper(name), "/", "_") // slashes are special in path.Match
 	for _, p := range addresses {
 		if is, _ := path.Match(p, upper); is {
 			return ""

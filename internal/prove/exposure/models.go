@@ -1,6 +1,7 @@
 package exposure
 
-// model is one thing that a hosted runner hands to every job, by its documents.
+// model is one thing that a hosted runner gives to every job, according to its
+// documentation.
 type model struct {
 	column, check string
 	level         Level
@@ -24,8 +25,8 @@ const (
 	gitlabDocker   = "https://docs.gitlab.com/ci/docker/using_docker_build/"
 )
 
-// models is data: what the services document of their hosted Linux runners, with
-// the defaults of a workflow that says nothing about it.
+// models is data: what the services document about their hosted Linux runners,
+// with the defaults for a workflow that sets none of it.
 var models = []model{
 	{GitHub, "sudo", High, "passwordless sudo for every step", githubHosted},
 	{GitHub, "group", High, "the runner's user may use Docker without sudo", githubImages},

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// processes looks at those whose environment this account may read: the kernel is
-// asked by opening it (proc_pid_environ(5)).
+// processes looks for processes whose environment this account may read; opening
+// it asks the kernel (proc_pid_environ(5)).
 func (t *taker) processes() {
 	if !t.Effective || t.UID < 0 {
 		return
@@ -32,7 +32,7 @@ func (t *taker) processes() {
 	}
 }
 
-// uidOf reads the effective user from a status file; -1 where there is none.
+// uidOf reads the effective user from a status file; -1 if there is none.
 func uidOf(status string) int {
 	for line := range strings.Lines(status) {
 		if rest, ok := strings.CutPrefix(line, "Uid:"); ok {
@@ -71,7 +71,8 @@ func (t *taker) neighbour(pid string) {
 	t.add(found)
 }
 
-// known names services by their port, with what they give without a password.
+// known are services by port, with the level of what they give without a
+// password.
 var known = map[int]struct {
 	name  string
 	level Level
@@ -84,14 +85,14 @@ var known = map[int]struct {
 	8888: {"Jupyter", Medium}, 11434: {"Ollama", Low}, 3128: {"a proxy", Low}, 5900: {"VNC", Medium}, 5901: {"VNC", Medium}, 6000: {"X11", High}, 6010: {"X11, forwarded", High},
 }
 
-// listener is one line of a table of sockets.
+// listener is one line of a socket table.
 type listener struct {
 	port     int
-	loopback bool // it is bound to the loopback alone
+	loopback bool // bound to loopback only
 	uid      int
 }
 
-// listeners reads /proc/net/tcp or tcp6 (proc_pid_net(5)): what listens on the
+// listeners reads /proc/net/tcp or tcp6 (proc_pid_net(5)): what listens on
 // loopback or on all addresses.
 func listeners(table string) []listener {
 	var out []listener
@@ -124,7 +125,8 @@ func listeners(table string) []listener {
 	return out
 }
 
-// ports lists what listens for this machine. Nothing is connected to.
+// ports lists the listening services of this machine. It does not connect to
+// them.
 func (t *taker) ports() {
 	var done []int
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -166,7 +168,7 @@ func abstractNames(table string) []string {
 	return out
 }
 
-// abstract lists sockets that have a name and no file.
+// abstract lists abstract sockets.
 func (t *taker) abstract() {
 	for _, name := range abstractNames(t.text("/proc/net/unix")) {
 		f := Finding{Check: "abstract", Level: Low, What: "an abstract socket", Object: name}
@@ -180,7 +182,7 @@ func (t *taker) abstract() {
 	}
 }
 
-// clouds are recognised by what the firmware says (DMI).
+// clouds are recognised by the firmware's identification (DMI).
 var clouds = []struct{ file, part, name string }{
 	{"sys_vendor", "Amazon EC2", "Amazon"}, {"bios_vendor", "Amazon EC2", "Amazon"}, {"product_name", "Google Compute Engine", "Google"},
 	{"chassis_asset_tag", "7783-7084-3265-9085-8269-3286-77", "Azure"}, {"sys_vendor", "DigitalOcean", "DigitalOcean"}, {"sys_vendor", "Hetzner", "Hetzner"},
@@ -202,7 +204,7 @@ func (t *taker) metadata() {
 	}
 }
 
-// setting is one of the kernel that decides what programs may do to each other.
+// setting is a kernel setting that controls what programs may do to each other.
 type setting struct {
 	check string
 	level Level
@@ -226,18 +228,18 @@ var settings = []setting{
 	{"sticky", Medium, "fs/protected_hardlinks", is(0), "hard links to files of others"},
 }
 
-// kernel looks at settings that hold for all accounts.
+// kernel checks settings that apply to all accounts.
 func (t *taker) kernel() {
 	for _, s := range settings {
 		text := t.text("/proc/sys/" + s.file)
 		n, err := strconv.Atoi(text)
 		if text == "" && s.check == "ptrace" {
-			n, err = 0, nil // without Yama it is as with 0
+			n, err = 0, nil // no Yama is the same as 0
 		}
 		if err != nil || !s.weak(n) {
 			continue
 		}
-		// The kernel's own switches for user namespaces come on top.
+		// Other kernel settings can also forbid user namespaces.
 		if s.check == "userns" && (t.text("/proc/sys/kernel/unprivileged_userns_clone") == "0" || t.text("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1") {
 			continue
 		}

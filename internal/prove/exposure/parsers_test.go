@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// Keys as OpenSSH writes them.
+// Keys in the format of OpenSSH.
 func TestKeysOfOpenSSH(t *testing.T) {
 	testenv.Need(t, testenv.OpenSSH, nil)
 	for _, row := range []struct {

@@ -29,7 +29,7 @@ var rootGroups = map[string]struct {
 	"staff": {Medium, "/usr/local, which is before /usr in PATH"}, "lp": {Info, "printers"}, "plugdev": {Low, "disks that are plugged in"}, "dialout": {Info, "serial lines"},
 }
 
-// rights looks at who the account is: root, groups, capabilities.
+// rights checks the account itself: root, groups, capabilities.
 func (t *taker) rights() {
 	if t.UID == 0 {
 		t.add(Finding{Check: "root", Level: High, What: "the account is root", Object: t.User})
@@ -46,13 +46,13 @@ func (t *taker) rights() {
 	}
 }
 
-// heavy are the capabilities that are worth a name (capabilities(7)), by number.
+// heavy are the capabilities that are worth naming (capabilities(7)), by number.
 var heavy = map[int]string{
 	0: "chown", 1: "dac_override", 2: "dac_read_search", 3: "fowner", 5: "kill", 6: "setgid", 7: "setuid", 8: "setpcap", 12: "net_admin", 13: "net_raw",
 	16: "sys_module", 17: "sys_rawio", 18: "sys_chroot", 19: "sys_ptrace", 21: "sys_admin", 22: "sys_boot", 27: "mknod", 31: "setfcap", 34: "syslog", 38: "perfmon", 39: "bpf", 40: "checkpoint_restore",
 }
 
-// capabilities reads those in force from a status file (proc_pid_status(5)).
+// capabilities reads the effective ones from a status file (proc_pid_status(5)).
 func capabilities(status string) []string {
 	for line := range strings.Lines(status) {
 		hex, ok := strings.CutPrefix(line, "CapEff:")
@@ -79,14 +79,14 @@ func capabilities(status string) []string {
 	return nil
 }
 
-// sudo looks for commands that sudo gives without a password.
+// sudo looks for commands that sudo runs without a password.
 func (t *taker) sudo() {
 	if t.Sudo == nil || t.UID == 0 {
 		return
 	}
 	out, err := t.Sudo(t.ctx)
 	if err != nil {
-		return // it asks for a password, or is not there
+		return // sudo asks for a password, or is missing
 	}
 	for _, rule := range sudoRules(out) {
 		level := High
@@ -97,14 +97,14 @@ func (t *taker) sudo() {
 	}
 }
 
-// sudoRule is one line of what sudo -l lists.
+// sudoRule is one line of the list of sudo -l.
 type sudoRule struct {
-	password bool   // it asks for one
+	password bool   // it requires one
 	commands string // as sudo writes them, shortened
 }
 
-// sudoRules reads what sudo -n -l prints (sudo(8)): after a line that ends with a
-// colon, one indented rule a line.
+// sudoRules parses the output of sudo -n -l (sudo(8)): after a line that ends
+// with a colon, one indented rule per line.
 func sudoRules(list string) []sudoRule {
 	var out []sudoRule
 	rules := false
@@ -128,9 +128,9 @@ func sudoRules(list string) []sudoRule {
 	return out
 }
 
-// AskSudo runs sudo -n -l, which asks for no password. It returns what sudo says,
-// or an error where it would want one, is not there, or takes longer than two
-// seconds.
+// AskSudo runs sudo -n -l, which does not prompt for a password. It returns
+// sudo's output, or an error if sudo requires a password, is missing, or takes
+// longer than two seconds.
 func AskSudo(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -142,7 +142,7 @@ func AskSudo(ctx context.Context) (string, error) {
 		cmd.Stdout = &limited{b: &out, left: 64 << 10}
 		err := cmd.Run()
 		if cmd.Process == nil {
-			continue // it is not there
+			continue // not installed
 		}
 		if err != nil {
 			return "", fmt.Errorf("asking sudo: %w", err)
@@ -165,10 +165,10 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// variables looks at what the environment holds.
+// variables checks the environment.
 func (t *taker) variables() {
 	var plain, done []string
-	inCI := Service(t.Env) != "" // then the job's own credentials have a check of their own
+	inCI := Service(t.Env) != "" // a separate check covers the job's own credentials
 	for _, kv := range t.Env {
 		name, value, _ := strings.Cut(kv, "=")
 		if slices.Contains(done, name) || inCI && slices.ContainsFunc(jobTokens, func(j jobToken) bool { return j.name == name }) {

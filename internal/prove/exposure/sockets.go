@@ -11,12 +11,12 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// place is where a socket is found.
+// place is where a socket may be.
 type place struct {
 	check string
 	level Level
 	what  string
-	paths []string // as of a store
+	paths []string // as in a store
 }
 
 // places is data: where services and programs document their sockets.
@@ -60,8 +60,8 @@ func (t *taker) sockets() {
 	}
 }
 
-// socket says whether name is a socket that the account may connect to, which
-// takes the right to write to it (unix(7)), and what it is without links.
+// socket reports whether name is a socket that the account may connect to, which
+// requires write permission (unix(7)), and returns its path without links.
 func (t *taker) socket(name string) (string, bool) {
 	info, err := os.Stat(t.real(name))
 	if err != nil || info.Mode()&fs.ModeSocket == 0 || !t.may(name, sys.MayWrite) {
@@ -70,7 +70,7 @@ func (t *taker) socket(name string) (string, bool) {
 	return realPath(t.real(name)), true
 }
 
-// owns says whether what name leads to belongs to the account.
+// owns reports whether the account owns the target of name.
 func (t *taker) owns(name string) bool {
 	info, err := os.Stat(t.real(name))
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *taker) owns(name string) bool {
 	return ok && uid == t.UID
 }
 
-// addressed are the sockets that variables lead to.
+// addressed are the sockets that variables point to.
 func (t *taker) addressed() []place {
 	var out []place
 	for _, v := range []struct{ name, check, what string }{
@@ -99,9 +99,9 @@ func (t *taker) addressed() []place {
 	return out
 }
 
-// agents looks for ssh agents, the forwarded ones too. Only one that belongs to
-// the account is asked: to root every user's is open, and to ask it would be to
-// use somebody else's.
+// agents looks for ssh agents, including forwarded ones. It queries only an agent
+// that belongs to the account: root can open every user's agent, and would be
+// using one that belongs to another user.
 func (t *taker) agents() {
 	var done []string
 	candidates := t.expand("$SSH_AUTH_SOCK")

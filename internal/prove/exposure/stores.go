@@ -1,14 +1,14 @@
 package exposure
 
-// store is where one tool keeps what it authenticates with.
+// store is where one tool keeps its credentials.
 type store struct {
 	id, title string
 	// paths are patterns: ~ is the home, @config, @data, @cache and @run are the
-	// XDG directories, $NAME at the beginning a variable that names a file or
-	// directory; * stands for part of a name.
+	// XDG directories, $NAME at the beginning is a variable that names a file or
+	// directory; * matches part of a name.
 	paths   []string
 	level   Level
-	inspect func(content []byte) seen // nil: that it is there is enough
+	inspect func(content []byte) seen // nil: its existence is enough
 	why, do string
 }
 
@@ -17,7 +17,7 @@ const (
 	useBroker = "name it under credentials of the policy instead of storing it: the secret then never enters a run"
 )
 
-// stores is data: what tools document of where they keep credentials.
+// stores is data: where tools keep credentials, according to their documentation.
 var stores = []store{
 	{"ssh-key", "SSH private keys", []string{"~/.ssh/*"}, High, sshKey,
 		"a key without a passphrase logs in wherever it is accepted, and signs commits", "give it a passphrase (ssh-keygen -p), or keep it on a security key"},

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Options are what a report is made of.
+// Options are the input of a report.
 type Options struct {
 	World    World
-	Boundary *Boundary // nil where no plan could be made
-	Why      string    // there is no plan
+	Boundary *Boundary // nil if no plan could be made
+	Why      string    // why there is no plan
 	Version  string    // of Holdfast
 	Notes    []string  // for the reader of the report
 }
 
-// Compare takes the inventory of the account, computes that of an account that was
-// just made, and puts the tables of hosted runners beside them.
+// Compare makes the inventory of the account, computes that of a freshly created
+// account, and adds the tables of hosted runners.
 func Compare(ctx context.Context, o Options) Report {
 	w := o.World
 	r := Report{
@@ -87,8 +87,8 @@ func newAccount(w World) World {
 	return out
 }
 
-// LoginEnv is the environment that a login shell of a user begins with: what
-// login(1) sets, and what pam_env(8) reads from /etc/environment. root is as
+// LoginEnv is the initial environment of a user's login shell: what login(1)
+// sets, and what pam_env(8) reads from /etc/environment. root is as in
 // World.Root.
 func LoginEnv(root, user, home, shell string) []string {
 	t := &taker{World: World{Root: root}}

@@ -25,12 +25,12 @@ func JSON(w io.Writer, r Report) error {
 	return nil
 }
 
-// Paint colours a text for a terminal; the name says how grave it is.
+// Paint colours a text for a terminal according to its level.
 type Paint func(level Level, text string) string
 
-// Text writes r for a terminal: a matrix of what each column hands over, then what
-// the account does, the gravest first, with what becomes of it inside and what to
-// do. width is that of the screen in characters; 0 is 100.
+// Text writes r for a terminal: a matrix of what each column gives away, then
+// what the account does, the most severe first, with what happens to it inside
+// and what to do. width is the terminal's width in characters; 0 is 100.
 func Text(w io.Writer, r Report, paint Paint, width int) error {
 	if width == 0 {
 		width = 100
@@ -77,7 +77,8 @@ func (t *texter) head() {
 
 const cellWidth = 11
 
-// cell is what a column says to a check: the highest level, and how many.
+// cell is the result of a check in a column: the highest level, and the number of
+// findings.
 func (t *texter) cell(column, check string) string {
 	found := t.r.Of(column, check)
 	if len(found) == 0 {
@@ -123,7 +124,7 @@ func (t *texter) matrix() {
 	t.say("%s without a finding in any column", plural(empty, "check", "checks"))
 }
 
-// details lists what the account hands over.
+// details lists what the account gives away.
 func (t *texter) details() {
 	var checks []Check
 	for _, c := range t.r.Checks {
@@ -152,7 +153,7 @@ func (t *texter) details() {
 	}
 }
 
-// shownMost is how many findings of one check the text lists.
+// shownMost is the maximum number of findings that the text lists per check.
 const shownMost = 8
 
 // object is one finding in a line.
@@ -173,7 +174,7 @@ func (t *texter) object(f Finding) string {
 	return text.Shorten(object, 400)
 }
 
-// fates says in a line each what becomes of findings inside.
+// fates describes what happens to findings inside, one line for each kind.
 func fates(found []Finding) []string {
 	var out []string
 	count := map[string]int{}
@@ -201,10 +202,10 @@ func fates(found []Finding) []string {
 	return out
 }
 
-// fatesMost is how many fates of one check the text lists.
+// fatesMost is the maximum number of fates that the text lists per check.
 const fatesMost = 4
 
-// rank puts what is handed over before the rest.
+// rank sorts what is handed over before the rest.
 func rank(line string) int {
 	if strings.HasPrefix(line, Handed) {
 		return 1
@@ -212,7 +213,7 @@ func rank(line string) int {
 	return 0
 }
 
-// wrapped says a labelled text in lines of the screen's width.
+// wrapped writes a labelled text in lines of the terminal's width.
 func (t *texter) wrapped(label, words string) {
 	const indent = 14
 	line := fmt.Sprintf("    %-*s", indent-4, label)

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// Bounds of what is read. What is beyond them is passed over, and noted where
-// that could hide a finding.
+// Bounds of what is read. Anything beyond is skipped, and noted if that could
+// hide a finding.
 const (
 	fileMost    = 1 << 20 // bytes of one file
 	entriesMost = 4096    // names of one directory
@@ -29,25 +29,25 @@ const (
 	linesMost   = 20000   // lines of a table in /proc
 )
 
-// World is what is looked at: an account and the machine that it is on.
+// World is what is examined: an account and its machine.
 type World struct {
-	Root      string   // "" for /; another directory stands for the whole machine in tests
+	Root      string   // "" for /; in tests another directory represents the whole machine
 	User      string   // name
 	Home      string   // absolute
 	Dir       string   // the workspace; "" for none
 	Env       []string // NAME=VALUE
 	UID, GID  int
 	Groups    []Group
-	Hidden    []string // patterns of names that a policy hides in workspaces, beside those that are known here
-	Effective bool     // this process has the rights of the account, so that the kernel answers; else they are computed from modes
-	Owned     bool     // with Effective false: the account would own what is in Home
+	Hidden    []string // patterns of names that a policy hides in workspaces, besides those known here
+	Effective bool     // this process has the account's rights, so that the kernel decides; else they are computed from modes
+	Owned     bool     // if Effective is false: the account would own what is in Home
 	Now       time.Time
 	Limit     time.Duration                              // for everything together; 0 is 5 s
-	Sudo      func(context.Context) (string, error)      // what sudo -n -l prints; nil: it is not asked
-	Keys      func(context.Context, string) (int, error) // how many keys the agent at a socket of the account has; nil: it is not asked
+	Sudo      func(context.Context) (string, error)      // output of sudo -n -l; nil: not called
+	Keys      func(context.Context, string) (int, error) // number of keys of the agent at a socket of the account; nil: not called
 }
 
-// Group is one that the account is in.
+// Group is one of the account's groups.
 type Group struct {
 	ID   int
 	Name string
@@ -63,14 +63,14 @@ type taker struct {
 	notes    []string
 }
 
-// part is a piece of the inventory that can hang without the others.
+// part is a piece of the inventory; if it hangs, the others still finish.
 type part struct {
 	name string
 	take func(*taker)
 }
 
 // Take makes the inventory of w for one column. What takes longer than w.Limit is
-// left behind, and noted: a file system of a network may never answer.
+// abandoned, and noted: a network file system may never answer.
 func Take(ctx context.Context, w World, column string) ([]Finding, []string) {
 	if w.Limit == 0 {
 		w.Limit = 5 * time.Second
@@ -79,7 +79,7 @@ func Take(ctx context.Context, w World, column string) ([]Finding, []string) {
 	defer cancel()
 	all := parts()
 	done := make([]chan *taker, len(all))
-	gate := make(chan struct{}, 16) // what hangs holds a thread
+	gate := make(chan struct{}, 16) // a hanging part occupies a thread
 	for i, p := range all {
 		done[i] = make(chan *taker, 1)
 		go func() {
@@ -122,7 +122,7 @@ func (t *taker) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// env returns a variable of the account; of two, the last counts.
+// env returns a variable of the account; the last of several counts.
 func (t *taker) env(name string) string {
 	for i := len(t.Env) - 1; i >= 0; i-- {
 		if n, v, ok := strings.Cut(t.Env[i], "="); ok && n == name {
@@ -132,7 +132,7 @@ func (t *taker) env(name string) string {
 	return ""
 }
 
-// real is where a path of the machine is for this process.
+// real translates a path of the machine for this process.
 func (t *taker) real(name string) string {
 	if t.Root == "" {
 		return name
@@ -140,7 +140,7 @@ func (t *taker) real(name string) string {
 	return filepath.Join(t.Root, name)
 }
 
-// may says whether the account may use a path in these ways.
+// may reports whether the account may access a path in this mode.
 func (t *taker) may(name string, mode uint32) bool {
 	if t.Effective {
 		return sys.Access(t.real(name), mode) == nil
@@ -158,7 +158,7 @@ func (t *taker) may(name string, mode uint32) bool {
 		rest, _ := strings.CutPrefix(strings.TrimPrefix(full, at), "/")
 		next, _, _ := strings.Cut(rest, "/")
 		if rest == "" || !strings.HasPrefix(full, at) {
-			break // a link led out of the root of a test
+			break // a link led out of a test's root
 		}
 		at = filepath.Join(at, next)
 	}
@@ -166,8 +166,8 @@ func (t *taker) may(name string, mode uint32) bool {
 	return err == nil && t.allows(info, full, mode)
 }
 
-// allows is what the mode of a file says to the account. Access lists are not
-// looked at.
+// allows computes the account's permission from the mode of a file. Access
+// control lists are ignored.
 func (t *taker) allows(info fs.FileInfo, full string, mode uint32) bool {
 	perm := uint32(info.Mode().Perm())
 	uid, gid, ok := sys.Owner(info)
@@ -192,7 +192,7 @@ func (t *taker) content(name string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// text is content of a file of the system that may be missing.
+// text is the content of a system file that may be missing.
 func (t *taker) text(name string) string {
 	b, err := t.content(name, 4*fileMost)
 	if err != nil {
@@ -216,7 +216,7 @@ func (t *taker) names(dir string) []string {
 	return names
 }
 
-// expand returns the paths that exist for a pattern of a store.
+// expand returns the existing paths for a pattern of a store.
 func (t *taker) expand(pattern string) []string {
 	first, rest, _ := strings.Cut(pattern, "/")
 	base := "/"
@@ -275,7 +275,7 @@ func (t *taker) base(name, fallback string) string {
 	return path.Join(t.Home, fallback)
 }
 
-// runtime is where the sockets of a session are.
+// runtime is the directory of the session's sockets.
 func (t *taker) runtime() string {
 	if dir := t.env("XDG_RUNTIME_DIR"); path.IsAbs(dir) {
 		return path.Clean(dir)
@@ -286,7 +286,7 @@ func (t *taker) runtime() string {
 	return "/run/user/" + strconv.Itoa(t.UID)
 }
 
-// about describes a file: its mode, its size and its age.
+// about describes a file: its mode, size and age.
 func (t *taker) about(info fs.FileInfo) []string {
 	out := []string{fmt.Sprintf("mode %04o", info.Mode().Perm())}
 	if info.Mode().IsRegular() {

@@ -18,7 +18,7 @@ import (
 
 const token = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
 
-// made is a machine of its own below a directory, with the home /home/u.
+// made is a separate machine below a directory, with the home /home/u.
 func made(t *testing.T, files map[string]string) World {
 	t.Helper()
 	root := t.TempDir()
@@ -91,7 +91,7 @@ func TestStores(t *testing.T) {
 	}
 }
 
-// Variables lead to files in other places.
+// Variables point to files in other places.
 func TestMoved(t *testing.T) {
 	w := made(t, map[string]string{"srv/kube": "users:\n- user:\n    token: x\n", "srv/conf/gh/hosts.yml": "a:\n oauth_token: x\n"})
 	w.Env = []string{"KUBECONFIG=/srv/kube", "XDG_CONFIG_HOME=/srv/conf", "HISTFILE=relative"}
@@ -101,7 +101,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// What hangs or is no file is not opened, and stops nothing else.
+// A file that hangs or is not regular is not opened, and does not stop the
+// others.
 func TestHostileFiles(t *testing.T) {
 	w := made(t, map[string]string{"home/u/.git-credentials": "https://u:secretword@x\n", "home/u/.npmrc/\x1b[2J\u202eevil": "x", "home/u/.ssh/\x1b]0;x\x07key": "-----BEGIN RSA PRIVATE KEY-----\n"})
 	home := filepath.Join(w.Root, "home/u")
@@ -140,7 +141,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// A part that never answers is left out, and said so.
+// A part that never answers is left out, and the notes say so.
 func TestHangs(t *testing.T) {
 	w := made(t, map[string]string{"home/u/.vault-token": "x"})
 	l, err := net.Listen("unix", filepath.Join(w.Root, "s"))
@@ -152,7 +153,7 @@ func TestHangs(t *testing.T) {
 	defer close(end)
 	w.Env = []string{"SSH_AUTH_SOCK=/s"}
 	w.Keys = func(context.Context, string) (int, error) { <-end; return 0, nil }
-	w.Limit = 3 * time.Second // also of the parts that must be found
+	w.Limit = 3 * time.Second // also for the parts that must be found
 	began := time.Now()
 	findings, notes := take(t, w)
 	if took := time.Since(began); took > 15*time.Second {
@@ -163,7 +164,7 @@ func TestHangs(t *testing.T) {
 	}
 }
 
-// listening has something listen at sockets below the root of w.
+// listening listens at sockets below the root of w.
 func listening(t *testing.T, w World, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -195,8 +196,8 @@ func TestSockets(t *testing.T) {
 	}
 }
 
-// An agent of another account may be open to this one, as each is to root: it is
-// listed, and nothing is asked of it.
+// Another account's agent may be open to this one, as every agent is to root: it
+// is listed, but not queried.
 func TestAgentsOfOthersAreNotAsked(t *testing.T) {
 	w := made(t, nil)
 	w.Env = []string{"SSH_AUTH_SOCK=/tmp/ssh-a/agent.1"}
@@ -215,7 +216,7 @@ func TestAgentsOfOthersAreNotAsked(t *testing.T) {
 	}
 }
 
-// Modes decide where the kernel cannot be asked.
+// Modes decide if the kernel cannot.
 func TestComputed(t *testing.T) {
 	w := made(t, map[string]string{"etc/npmrc": "//x/:_authToken=abc\n", "etc/pip.conf": "password = abcdef\n", "etc/skel/.bashrc": "x", "etc/environment": "DEPLOY_TOKEN=" + token + "\n"})
 	if err := os.Chmod(filepath.Join(w.Root, "etc/pip.conf"), 0o644); err != nil {
@@ -230,7 +231,7 @@ func TestComputed(t *testing.T) {
 	}
 }
 
-// No secret stands in any format, whatever it was found in.
+// No output format contains a secret, wherever it was found.
 func TestNoSecretIsShown(t *testing.T) {
 	secret := "Xq7vbn2Kd9zTrw4LmPsY8cHg"
 	w := made(t, map[string]string{
@@ -259,7 +260,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 }
 
-// Every finding of a table names a check that there is.
+// Every finding of a table names an existing check.
 func TestTables(t *testing.T) {
 	ids := map[string]bool{}
 	for _, c := range Checks() {

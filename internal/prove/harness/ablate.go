@@ -20,7 +20,7 @@ import (
 )
 
 // BuildAblated builds the program whose controls can be switched off. module is
-// the directory of this module's sources; it needs the Go toolchain.
+// the directory of this module's sources; the Go toolchain is needed.
 func BuildAblated(ctx context.Context, module, out string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", out, "./internal/run/ablated")
 	cmd.Dir, cmd.Env = module, append(os.Environ(), "CGO_ENABLED=0")
@@ -30,13 +30,13 @@ func BuildAblated(ctx context.Context, module, out string) error {
 	return nil
 }
 
-// Ablation says what is to be switched off.
+// Ablation selects what is switched off.
 type Ablation struct {
-	Program  string   // as BuildAblated builds it
-	Holdfast string   // the product, which reads records
-	Controls []string // names of controls, or patterns as of path.Match; nil for all
-	Whole    bool     // play every row without each control, not only those that the table names
-	// Runner plays the rows, and those that need a network where it has a way to.
+	Program  string   // as built by BuildAblated
+	Holdfast string   // the product; it reads records
+	Controls []string // names of controls, or patterns of path.Match; nil for all
+	Whole    bool     // play every row without each control, not only those in the table
+	// Runner plays the rows, and those that need a network if it can.
 	Runner probe.Runner
 	Tool   string
 
@@ -44,9 +44,9 @@ type Ablation struct {
 	Progress func(done, total int, control string)
 }
 
-// Ablate switches one control off after the other and plays the rows that the
-// table says it holds, or all of them: the kill matrix. Rows count that were
-// held with everything on.
+// Ablate switches off one control at a time and plays the rows that the table
+// says it holds, or all of them: the kill matrix. Only rows that were held with
+// everything on count.
 func Ablate(ctx context.Context, o Ablation) (report.Kill, error) {
 	controls, err := ControlsNamed(o.Controls)
 	if err != nil {
@@ -73,7 +73,7 @@ func Ablate(ctx context.Context, o Ablation) (report.Kill, error) {
 		if len(c.Omit) > 0 && plays(c) {
 			results, _ := o.play(ctx, c.Omit, c.Record, o.of(c, rows, held))
 			if ctx.Err() != nil {
-				return kill, ctx.Err() // what was broken off says nothing of the control
+				return kill, ctx.Err() // an interrupted play proves nothing about the control
 			}
 			for _, res := range results {
 				k.Played = append(k.Played, res.Row.ID)
@@ -94,7 +94,7 @@ func Ablate(ctx context.Context, o Ablation) (report.Kill, error) {
 	return kill, ctx.Err()
 }
 
-// baseline plays rows with everything on, and says which were held.
+// baseline plays rows with everything on and returns those that were held.
 func (o Ablation) baseline(ctx context.Context, kill *report.Kill, controls []Control, rows []probe.Row) (map[string]bool, error) {
 	held := map[string]bool{}
 	for _, record := range []bool{false, true} {
@@ -118,10 +118,10 @@ func (o Ablation) baseline(ctx context.Context, kill *report.Kill, controls []Co
 	return held, nil
 }
 
-// ErrControl is wrapped by a name that no control has.
+// ErrControl is wrapped by errors about a name that no control has.
 var ErrControl = errors.New("no such control")
 
-// UnknownControlError names the controls that a name which no control has may mean.
+// UnknownControlError lists the controls that an unknown name may mean.
 type UnknownControlError struct {
 	Name string
 	Near []string
@@ -133,8 +133,8 @@ func (e *UnknownControlError) Error() string { return fmt.Sprintf("no control is
 func (e *UnknownControlError) Unwrap() error { return ErrControl }
 
 // ControlsNamed returns the controls with these names, or that match these patterns
-// (path.Match, where * also stands for a slash); without any it returns all. Each
-// name must be that of a control.
+// (path.Match, where * also matches a slash); without any it returns all. Each name
+// must be that of a control.
 func ControlsNamed(names []string) ([]Control, error) {
 	all := Controls()
 	for _, name := range names {
@@ -153,10 +153,10 @@ func matches(pattern, name string) bool {
 	return pattern == name || ok && err == nil
 }
 
-// mostNear is how many controls are proposed for a name.
+// mostNear is how many controls are suggested for a name.
 const mostNear = 5
 
-// near are the controls that have a word of name, the first few.
+// near returns the first few controls whose names contain a word of name.
 func near(all []Control, name string) []string {
 	var out []string
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
@@ -168,13 +168,13 @@ func near(all []Control, name string) []string {
 	return out
 }
 
-// plays says whether somebody with our rights can tell that c is off.
+// plays reports whether a user with our rights can notice that c is off.
 func plays(c Control) bool {
 	root := os.Geteuid() == 0
 	return c.Root && root || c.User && !root
 }
 
-// rows are all that are played.
+// rows returns all rows to play.
 func (o Ablation) rows(controls []Control) ([]probe.Row, error) {
 	all := probe.All()
 	if o.Whole {
@@ -190,19 +190,19 @@ func (o Ablation) rows(controls []Control) ([]probe.Row, error) {
 	return Select(all, slices.Compact(ids))
 }
 
-// recorded says that a control which holds r needs a record.
+// recorded reports whether a control that holds r needs a record.
 func recorded(controls []Control, r probe.Row) bool {
 	return slices.ContainsFunc(controls, func(c Control) bool { return c.Record && slices.Contains(c.Rows, r.ID) })
 }
 
-// of are the rows that are played without c.
+// of returns the rows to play without c.
 func (o Ablation) of(c Control, rows []probe.Row, held map[string]bool) []probe.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r probe.Row) bool {
 		return !held[r.ID] || !o.Whole && !slices.Contains(c.Rows, r.ID)
 	})
 }
 
-// excused says why no single control can be seen to hold r.
+// excused returns why no single control can be seen to hold r.
 func excused(r probe.Row) string {
 	if r.Bare != "" {
 		return "it cannot escape without a sandbox either: " + r.Bare
@@ -210,8 +210,8 @@ func excused(r probe.Row) string {
 	return ""
 }
 
-// play plays rows against the program without some of its controls. broken says why
-// the program runs nothing at all; "" when it does.
+// play plays rows against the program without some of its controls. broken is the
+// reason if the program runs nothing at all, else "".
 func (o Ablation) play(ctx context.Context, omit []string, record bool, rows []probe.Row) (results []probe.Result, broken string) {
 	if len(rows) == 0 {
 		return nil, ""

@@ -14,12 +14,12 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestAblation switches one control off after the other: the rows that depend
-// on it escape then, and are held when nothing is switched off.
+// TestAblation switches off one control at a time: the rows that depend on it
+// then escape, and are held when nothing is switched off.
 func TestAblation(t *testing.T) { ablateSome(t, false) }
 
 // TestAblationOfTheRecord is TestAblation for the controls of the record, which
-// is whole where look-ups outside the view are seen.
+// is complete only if look-ups outside the view are seen.
 func TestAblationOfTheRecord(t *testing.T) {
 	testenv.Need(t, testenv.FUSE, nil)
 	ablateSome(t, true)
@@ -33,7 +33,7 @@ func ablateSome(t *testing.T, record bool) {
 	ablate(t, Ablation{Runner: play, Controls: controlNames(func(c Control) bool { return !c.Network && c.Record == record })})
 }
 
-// controlNames are the controls that are of some kind.
+// controlNames returns the controls for which of is true.
 func controlNames(of func(Control) bool) []string {
 	var names []string
 	for _, c := range Controls() {
@@ -70,7 +70,7 @@ func ablate(t *testing.T, o Ablation) {
 	}
 	for i, c := range controls {
 		if !plays(c) {
-			continue // the table says why, or something else holds them for this user
+			continue // the table has the reason, or something else holds them for this user
 		}
 		for _, id := range c.Rows {
 			switch {
@@ -134,7 +134,7 @@ func TestAblateWithoutSwitches(t *testing.T) {
 	}
 }
 
-// TestAblateInterrupted ends it while rows are played: there is no matrix.
+// TestAblateInterrupted interrupts it while rows are played: there is no matrix.
 func TestAblateInterrupted(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	program := testenv.Binary(t)
@@ -167,7 +167,7 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// TestEveryGroupOfCalls has the table follow the list of system calls.
+// TestEveryGroupOfCalls checks that the table follows the list of system calls.
 func TestEveryGroupOfCalls(t *testing.T) {
 	list, err := os.ReadFile("../../boundary/native/syscalls.tsv")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Controls is the table of what can be switched off and of what escapes then.
-// A row stands here when it was seen to escape without the control; the test
-// plays it both ways.
+// Controls is the table of what can be switched off and of what escapes then. A
+// row is in it if it was seen to escape without the control; the test plays it
+// both ways.
 func Controls() []Control {
 	return slices.Concat(viewControls(), kernelControls(), callControls(), restControls(), recordControls(), networkControls())
 }
@@ -72,7 +72,7 @@ func kernelControls() []Control {
 	}
 }
 
-// callControls are the groups of the system-call list, one by one.
+// callControls returns the groups of the system-call list, one by one.
 func callControls() []Control {
 	var all []Control
 	for _, g := range []struct {

@@ -2,8 +2,8 @@
 
 package harness
 
-// networkControls are the parts of a decision about a connection. They are
-// switched off by giving the run wider rules than the row has asked for.
+// networkControls returns the parts of a decision about a connection. They are
+// switched off by giving the run wider rules than the row asked for.
 func networkControls() []Control {
 	return []Control{
 		{Name: "names", Omit: []string{"names"}, Root: true, User: true, Network: true,

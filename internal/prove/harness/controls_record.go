@@ -2,7 +2,8 @@
 
 package harness
 
-// recordControls are what makes the record whole and keeps it out of reach.
+// recordControls returns what makes the record complete and keeps it out of
+// reach.
 func recordControls() []Control {
 	return []Control{
 		{Name: "the record", Omit: []string{"record"}, Root: true, User: true, Record: true,

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
-// rowOf is a result as the reports have it; again is the command line that plays
+// rowOf converts a result for reports; again is the command line that plays
 // against t.
 func rowOf(res probe.Result, t probe.Target, again string) report.Row {
 	r := res.Row
@@ -32,7 +32,7 @@ func rowOf(res probe.Result, t probe.Target, again string) report.Row {
 	}
 }
 
-// bareReason says why a row did not escape where nothing holds it.
+// bareReason returns why a row did not escape without any sandbox.
 func bareReason(r probe.Row) string {
 	switch {
 	case r.Kind == probe.Control:
@@ -45,7 +45,7 @@ func bareReason(r probe.Row) string {
 	return "it did not escape, and nothing held it: the row proves nothing"
 }
 
-// expected is what must be seen for the row to hold.
+// expected returns what must be seen for the row to hold.
 func expected(r probe.Row, t probe.Target) string {
 	var want string
 	switch {
@@ -64,7 +64,7 @@ func expected(r probe.Row, t probe.Target) string {
 	return want
 }
 
-// observed is what was seen, in a few words.
+// observed returns what was seen, in a few words.
 func observed(res probe.Result) string {
 	switch {
 	case len(res.Effects) > 0:
@@ -88,7 +88,7 @@ func observed(res probe.Result) string {
 	return strings.Join(errnos, ", ")
 }
 
-// advice is what to do about a row that fails.
+// advice returns what to do about a row that fails.
 func advice(res probe.Result, t probe.Target) string {
 	own := t.Name() == "holdfast"
 	switch {
@@ -106,8 +106,8 @@ func advice(res probe.Result, t probe.Target) string {
 	return ""
 }
 
-// policyOf is the hash of the policy that holds in a world, with its paths taken
-// out; "" for a target that has none to show.
+// policyOf returns the hash of the policy in a world, without its paths; "" for a
+// target that cannot show one.
 func policyOf(ctx context.Context, t probe.Target, p *Place) string {
 	h, ok := t.(targets.Holdfast)
 	if !ok {
@@ -131,8 +131,8 @@ func policyOf(ctx context.Context, t probe.Target, p *Place) string {
 	return policySum(out, base)
 }
 
-// policySum is the hash of a policy as it is shown for a workspace below base. The
-// columns of what is shown are as wide as the name of base has them.
+// policySum returns the hash of a policy as shown for a workspace below base.
+// Column widths, which depend on the length of base, do not count.
 func policySum(shown []byte, base string) string {
 	h := sha256.New()
 	for line := range bytes.Lines(bytes.ReplaceAll(shown, []byte(base), nil)) {

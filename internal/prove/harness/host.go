@@ -28,7 +28,7 @@ func thisHost() report.Host {
 	return h
 }
 
-// release is PRETTY_NAME (os-release(5)).
+// release returns PRETTY_NAME (os-release(5)).
 func release() string {
 	b, err := os.ReadFile("/etc/os-release")
 	if err != nil {
@@ -42,7 +42,7 @@ func release() string {
 	return ""
 }
 
-// landlock is the version of the kernel's ABI, 0 for none
+// landlock returns the version of the kernel's Landlock ABI, 0 for none
 // (landlock_create_ruleset(2)).
 func landlock() int {
 	version, _, no := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)

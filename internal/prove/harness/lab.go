@@ -14,29 +14,29 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// Pool plays rows that need a network, in worker processes that each have one of
-// their own. A worker plays one row at a time. One that dies, hangs or talks
-// nonsense makes its row inconclusive, and is replaced. All of it is gone after
-// [Pool.Close], and when this process dies.
+// Pool plays rows that need a network, in worker processes that each have a
+// network of their own. A worker plays one row at a time. One that dies, hangs or
+// sends nonsense makes its row inconclusive, and is replaced. Nothing of it is
+// left after [Pool.Close], or when this process dies.
 type Pool struct {
 	program     []string
 	dir, prober string
 	slots       chan *workerProcess
 
-	// World is the one that they play in; the zero value is the default one.
+	// World is where they play; the zero value is the default one.
 	World World
-	// Limit is how long a row may take, in all of its commands; 0 means what its
-	// own limits allow.
+	// Limit is how long a row may take, with all of its commands; 0 means what its own
+	// limits allow.
 	Limit time.Duration
 
 	mu     sync.Mutex
 	worked bool  // a worker has started
-	broken error // why none has, and none will
+	broken error // why no worker has started, and none will
 }
 
-// NewPool makes a pool of n workers, each of which is started when it is first
-// needed. program is the command line that runs [Worker]. Worlds are made below
-// dir, with the static program prober.
+// NewPool makes a pool of n workers, each started when first needed. program is
+// the command line that runs [Worker]. Worlds are made below dir, with the static
+// program prober.
 func NewPool(program []string, dir, prober string, n int) *Pool {
 	p := &Pool{program: slices.Clone(program), dir: dir, prober: prober, slots: make(chan *workerProcess, max(n, 1))}
 	for range cap(p.slots) {
@@ -45,11 +45,11 @@ func NewPool(program []string, dir, prober string, n int) *Pool {
 	return p
 }
 
-// Needs says whether a row is one for a Pool.
+// Needs reports whether a row needs a Pool.
 func Needs(r probe.Row) bool { return slices.Contains(r.Needs, "network") }
 
 // Play plays r against t as soon as a worker is free. It may be called from many
-// goroutines. When ctx ends, the worker is ended, and the row is inconclusive.
+// goroutines. When ctx ends, the worker is ended and the row is inconclusive.
 func (p *Pool) Play(ctx context.Context, t probe.Target, r probe.Row) probe.Result {
 	begun := time.Now()
 	res := probe.Result{Row: r, Target: t.Name()}
@@ -84,7 +84,7 @@ func (p *Pool) Play(ctx context.Context, t probe.Target, r probe.Row) probe.Resu
 	return answer.result(r)
 }
 
-// limit is longer than a row can take that is played as it is meant: its drive
+// limit returns more time than a row can take that works as intended: its drive
 // may run it a few times, one after the other.
 func (p *Pool) limit(r probe.Row) time.Duration {
 	if p.Limit != 0 {
@@ -93,8 +93,8 @@ func (p *Pool) limit(r probe.Row) time.Duration {
 	return 3*max(r.Timeout, 20*time.Second) + 30*time.Second
 }
 
-// start starts a worker. Where the first one cannot start none can, and that is
-// not tried again for every row.
+// start starts a worker. If the first one cannot start, none can, and it is not
+// tried again for every row.
 func (p *Pool) start(ctx context.Context) (*workerProcess, error) {
 	p.mu.Lock()
 	broken := p.broken
@@ -123,8 +123,8 @@ func (p *Pool) start(ctx context.Context) (*workerProcess, error) {
 	return c, err
 }
 
-// Close ends the workers, which are idle or whose rows are being broken off, and
-// removes what they had. Nothing can be played afterwards.
+// Close ends the workers, which are idle or whose rows are being interrupted, and
+// removes their files. Nothing can be played afterwards.
 func (p *Pool) Close() error {
 	var all []*workerProcess
 	for range cap(p.slots) {

@@ -23,17 +23,18 @@ var startLimit = 20 * time.Second
 
 // workerProcess is a worker that its pool started.
 type workerProcess struct {
-	dir   string // where it makes its worlds
+	dir   string // where it creates its worlds
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	out   *os.File
-	room  *io.LimitedReader // what one answer may be long
+	room  *io.LimitedReader // limits the length of one answer
 	lines *json.Decoder
 	words *tail
-	ended chan error // has what Wait returned
+	ended chan error // receives what Wait returned
 }
 
-// startWorker starts a worker that makes its worlds in dir, and waits until it is ready.
+// startWorker starts a worker that creates its worlds in dir, and waits until it is
+// ready.
 func startWorker(ctx context.Context, program []string, dir string) (*workerProcess, error) {
 	cmd, err := netlab.Command(context.WithoutCancel(ctx), nil, program...)
 	if err != nil {
@@ -41,7 +42,7 @@ func startWorker(ctx context.Context, program []string, dir string) (*workerProc
 	}
 	c := &workerProcess{dir: dir, cmd: cmd, words: &tail{}}
 	cmd.Stderr, cmd.WaitDelay = c.words, time.Second
-	cmd.SysProcAttr.Setpgid = true // an interrupt of the terminal is for us
+	cmd.SysProcAttr.Setpgid = true // an interrupt from the terminal is for us
 	if c.in, err = cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func startWorker(ctx context.Context, program []string, dir string) (*workerProc
 	return c, nil
 }
 
-// ask has a row played.
+// ask sends a row to play and returns its outcome.
 func (c *workerProcess) ask(ctx context.Context, r request, limit time.Duration) (outcome, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -88,8 +89,8 @@ func (c *workerProcess) ask(ctx context.Context, r request, limit time.Duration)
 	return a.Result, nil
 }
 
-// longestAnswer is more than a row says, in bytes: what its commands print is
-// bounded, and so is their number.
+// longestAnswer is more than the answer for a row takes, in bytes: the output of
+// its commands is bounded, and so is their number.
 const longestAnswer = 64 << 20
 
 // read reads a line of the worker.
@@ -116,18 +117,18 @@ func (c *workerProcess) read(ctx context.Context, into any, limit time.Duration)
 	return fmt.Errorf("the worker talks nonsense: %w", err)
 }
 
-// end ends the worker and removes what it had: at once, or so that it may break
-// off its row by itself.
+// end ends the worker and removes its files: at once, or with time to interrupt
+// its row.
 func (c *workerProcess) end(atOnce bool) error {
 	return errors.Join(c.quit(atOnce), probe.RemoveAll(c.dir))
 }
 
-// lastBreath is how long a worker that is ended at once has to tell how it died,
-// where it did so by itself.
+// lastBreath is how long quit waits, for a worker that is ended at once, to learn
+// how it died if it died on its own.
 const lastBreath = 200 * time.Millisecond
 
-// quit ends the process. The error says how it died and what it said, unless it
-// ended well or had to be killed in silence.
+// quit ends the process. The error tells how it died and what it printed, unless
+// it ended well, or was killed without having printed anything.
 func (c *workerProcess) quit(atOnce bool) error {
 	_ = c.in.Close()
 	patience := lastWords + time.Second
@@ -153,16 +154,16 @@ func (c *workerProcess) quit(atOnce bool) error {
 	return fmt.Errorf("%w: %s", err, said)
 }
 
-// errKilled is the end of a worker that did not end by itself.
+// errKilled is the error for a worker that had to be killed.
 var errKilled = errors.New("it was killed")
 
 // tail keeps the end of what is written to it.
 type tail struct{ b []byte }
 
-// tailSize is how much of its last words a worker is heard for, in bytes.
+// tailSize is how much of the end of a worker's output is kept, in bytes.
 const tailSize = 2 << 10
 
-// Write implements io.Writer. Nobody reads before the last Write.
+// Write implements io.Writer. The content is read only after the last Write.
 func (t *tail) Write(b []byte) (int, error) {
 	t.b = append(t.b, b...)
 	if extra := len(t.b) - tailSize; extra > 0 {

@@ -21,10 +21,10 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// actor is the variable that makes a worker of the test binary a bad one.
+// actor is the variable that makes the test binary a misbehaving worker.
 const actor = "HARNESS_WORKER_ACTS"
 
-// TestMain has the test binary be a worker, where a pool executes it as one.
+// TestMain turns the test binary into a worker if a pool executes it as one.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 2 || os.Args[1] != WorkerCommand {
 		os.Exit(m.Run())
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// pool is one of n workers, which are this test binary.
+// pool returns a pool of n workers, which are this test binary.
 func pool(t *testing.T, n int, program ...string) *Pool {
 	t.Helper()
 	testenv.Need(t, testenv.UserNS, nil)
@@ -70,7 +70,7 @@ func pool(t *testing.T, n int, program ...string) *Pool {
 	return p
 }
 
-// together plays rows as many at a time as the pool has workers for.
+// together plays as many rows at a time as the pool has workers.
 func together(ctx context.Context, p *Pool, target probe.Target, rows []probe.Row) []probe.Result {
 	out := make([]probe.Result, len(rows))
 	var group sync.WaitGroup
@@ -100,8 +100,8 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestPoolOfBadWorkers has workers that die, hang and talk nonsense: no row is
-// held then, and the next one is played as if nothing had been.
+// TestPoolOfBadWorkers has workers that die, hang and send nonsense: no row is
+// held then, and the next one is played normally.
 func TestPoolOfBadWorkers(t *testing.T) {
 	rows, err := Select(probe.All(), []string{"NET-022b", "MET-001"})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestPoolOfBadWorkers(t *testing.T) {
 		t.Run(tt.acts, func(t *testing.T) {
 			t.Setenv(actor, tt.acts)
 			p := pool(t, 1)
-			if tt.acts == "hang" { // the others end by themselves
+			if tt.acts == "hang" { // the others end on their own
 				p.Limit = 5 * time.Second
 			}
 			res := p.Play(t.Context(), probe.None{}, rows[0])
@@ -126,7 +126,7 @@ func TestPoolOfBadWorkers(t *testing.T) {
 				t.Errorf("%v, missing %v: %s", res.Verdict, res.Missing, res.Reason)
 			}
 			t.Setenv(actor, "")
-			p.Limit = 0 // an honest one may take its time
+			p.Limit = 0 // a correct one may take its time
 			if res := p.Play(t.Context(), probe.None{}, rows[1]); res.Verdict != probe.Escaped {
 				t.Errorf("the next one is %v: %s", res.Verdict, res.Reason)
 			}
@@ -134,7 +134,7 @@ func TestPoolOfBadWorkers(t *testing.T) {
 	}
 }
 
-// act is a worker that does as it is told by [actor].
+// act is a worker that misbehaves as the value of [actor] says.
 func act(how string) {
 	var line string
 	fmt.Println(`{"ready":true}`)
@@ -161,7 +161,8 @@ func act(how string) {
 	}
 }
 
-// TestPoolWithoutNetworks says so of every row, and does not try again and again.
+// TestPoolWithoutNetworks reports the failure for every row, and does not try
+// again and again.
 func TestPoolWithoutNetworks(t *testing.T) {
 	for _, tt := range []struct{ program, want string }{
 		{"/nonexistent/program", "fork/exec /nonexistent/program"},
@@ -185,7 +186,7 @@ func TestPoolWithoutNetworks(t *testing.T) {
 	}
 }
 
-// TestPoolIsBrokenOff ends the context while rows are played and others wait.
+// TestPoolIsBrokenOff cancels the context while rows are played and others wait.
 func TestPoolIsBrokenOff(t *testing.T) {
 	p := pool(t, 1)
 	rows, err := Select(probe.All(), []string{"PXY-007", "PXY-008", "PXY-010"})
@@ -208,7 +209,8 @@ func TestPoolIsBrokenOff(t *testing.T) {
 	}
 }
 
-// TestOutcomeIsAWholeResult has the line of a worker say all that a result does.
+// TestOutcomeIsAWholeResult checks that the line of a worker has everything that
+// a result has.
 func TestOutcomeIsAWholeResult(t *testing.T) {
 	full := reflect.New(reflect.TypeFor[probe.Result]()).Elem()
 	for i := range full.NumField() {
@@ -229,7 +231,7 @@ func TestOutcomeIsAWholeResult(t *testing.T) {
 	}
 }
 
-// TestTargetsAreHandedOver writes targets down and reads them again.
+// TestTargetsAreHandedOver encodes targets and decodes them again.
 func TestTargetsAreHandedOver(t *testing.T) {
 	for _, want := range []probe.Target{probe.None{}, targets.Peer{Kind: "bwrap", Path: "/x"}, targets.Template{Words: []string{"a"}}, targets.Holdfast{Path: "/x", Extra: []string{"a"}, Log: "/y"}} {
 		named, err := nameTarget(want)
@@ -246,12 +248,12 @@ func TestTargetsAreHandedOver(t *testing.T) {
 	}
 }
 
-// poolRole is the variable that makes the test binary a process whose pool is in
-// the middle of a row.
+// poolRole is the variable that makes the test binary a process whose pool is
+// playing a row.
 const poolRole = "HARNESS_POOL_ROLE"
 
 // TestPoolEndsWithItsProcess kills a process whose pool plays a row: the worker
-// breaks the row off, and nothing of it is left.
+// interrupts the row, and leaves nothing behind.
 func TestPoolEndsWithItsProcess(t *testing.T) {
 	if dir := os.Getenv(poolRole); dir != "" {
 		exe, err := os.Executable()
@@ -296,7 +298,7 @@ func TestPoolEndsWithItsProcess(t *testing.T) {
 	if left := worlds(); len(left) > 0 {
 		t.Errorf("left are %q", left)
 	}
-	// What is named by its place would be in the command line of a process.
+	// A process that is named by its directory would have it in its command line.
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range lines {
 		if b, err := os.ReadFile(path); err == nil && strings.Contains(string(b), dir) {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
-// greeting is the first line of a worker.
+// greeting is the first line that a worker writes.
 type greeting struct {
 	Ready bool   `json:"ready"`
 	Error string `json:"error,omitempty"` // why there is no network
@@ -34,7 +34,7 @@ type request struct {
 // reply is the line that answers a request.
 type reply struct {
 	Row    string  `json:"row"`
-	Error  string  `json:"error,omitempty"` // the request was not understood
+	Error  string  `json:"error,omitempty"` // the request was invalid
 	Result outcome `json:"result"`
 }
 
@@ -59,14 +59,14 @@ func (o outcome) result(r probe.Row) probe.Result {
 	return probe.Result{Row: r, Target: o.Target, Verdict: o.Verdict, Reason: o.Reason, Missing: o.Missing, Effects: o.Effects, Said: o.Said, Denials: o.Denials, Coverage: o.Coverage, Took: o.Took}
 }
 
-// namedTarget is a target as another process makes it again.
+// namedTarget is a target in a form that another process can decode.
 type namedTarget struct {
 	Kind   string          `json:"kind"`
 	Fields json.RawMessage `json:"fields"`
 }
 
-// targetKinds are the targets that can be handed to a worker: what they are told
-// are their exported fields, and nothing else.
+// targetKinds are the targets that can be sent to a worker, which gets their
+// exported fields only.
 var targetKinds = func() map[string]reflect.Type {
 	kinds := map[string]reflect.Type{}
 	for _, t := range []probe.Target{probe.None{}, targets.Holdfast{}, targets.Peer{}, targets.Template{}} {
@@ -75,7 +75,7 @@ var targetKinds = func() map[string]reflect.Type {
 	return kinds
 }()
 
-// nameTarget writes t down.
+// nameTarget encodes t.
 func nameTarget(t probe.Target) (namedTarget, error) {
 	kind := fmt.Sprintf("%T", t)
 	if targetKinds[kind] == nil {
@@ -88,7 +88,7 @@ func nameTarget(t probe.Target) (namedTarget, error) {
 	return namedTarget{kind, fields}, nil
 }
 
-// target makes what nameTarget wrote down.
+// target decodes what nameTarget encoded.
 func (n namedTarget) target() (probe.Target, error) {
 	kind := targetKinds[n.Kind]
 	if kind == nil {

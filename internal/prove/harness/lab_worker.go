@@ -17,19 +17,19 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// WorkerCommand is the hidden command by which this program is a worker of a
-// [Pool]. It takes no arguments, and talks to the pool over its standard input
-// and output.
+// WorkerCommand is the hidden command that runs this program as a worker of a
+// [Pool]. It takes no arguments, and communicates with the pool over its standard
+// input and output.
 const WorkerCommand = "prove-worker"
 
-// lastWords is how long a worker that is to end gives the row that it plays, to
-// remove what it has made.
+// lastWords is how long an ending worker gives the row that it plays to remove
+// what it has made.
 const lastWords = 5 * time.Second
 
-// Worker is that command: it makes its network, and plays the rows that it is
-// sent until in ends or ctx does. A row that is being played is broken off then.
-// When the process of the pool dies, in ends and this one gets SIGTERM, at which
-// ctx should end: what the row has made is removed then.
+// Worker is that command: it makes its network and plays the rows that it is
+// sent, until in or ctx ends. A row in progress is then interrupted. When the
+// process of the pool dies, in ends and this process gets SIGTERM, which should
+// end ctx; the row then removes what it has made.
 func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	lab, err := netlab.Part()
 	if errors.Is(err, netlab.ErrEnded) {
@@ -54,7 +54,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 		for {
 			var r request
 			if read.Decode(&r) != nil {
-				return // the pool has ended, or is not one
+				return // the pool has ended, or sends nonsense
 			}
 			select {
 			case requests <- r:
@@ -79,14 +79,14 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
-// worker is what a worker process knows.
+// worker is the state of a worker process.
 type worker struct {
 	outside *probe.Outside
 	rows    map[string]probe.Row
 }
 
-// outsideOf is a network as rows see it. A certificate that cannot be made is
-// none, and every handshake with it fails: its row proves nothing then.
+// outsideOf returns a network as rows see it. If a certificate cannot be made,
+// every handshake with it fails and its row proves nothing.
 func outsideOf(lab *netlab.Network) *probe.Outside {
 	return &probe.Outside{Listen: lab.Listen, ListenPacket: lab.ListenPacket, Certificate: func(names ...string) tls.Certificate {
 		cert, err := lab.Certificate(names...)
@@ -97,7 +97,7 @@ func outsideOf(lab *netlab.Network) *probe.Outside {
 	}}
 }
 
-// answer plays the row of r. It does not wait for long when ctx has ended.
+// answer plays the row of r. It does not wait long once ctx has ended.
 func (w worker) answer(ctx context.Context, r request, say *json.Encoder) error {
 	answered := make(chan reply, 1)
 	go func() { answered <- w.play(ctx, r) }()

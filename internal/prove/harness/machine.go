@@ -22,7 +22,7 @@ import (
 // changed for itself: [Machine].
 const MachineCommand = "prove-machine"
 
-// machineTask says what a process of MachineCommand plays, and where.
+// machineTask is what a process of MachineCommand plays, and where.
 type machineTask struct {
 	Rows    []string    `json:"rows"`
 	Target  namedTarget `json:"target"`
@@ -33,8 +33,8 @@ type machineTask struct {
 	Workers int         `json:"workers"`
 }
 
-// elsewhere plays rows in a process of its own, whose mounts are those of the
-// world. Results come in the order of rows.
+// elsewhere plays rows in a process of its own, with the mounts of the world.
+// Results are in the order of rows.
 func (o Options) elsewhere(ctx context.Context, rows []probe.Row) ([]probe.Result, error) {
 	if len(o.Machine) == 0 {
 		return nil, errors.New("there is no program to change the machine by")
@@ -80,7 +80,7 @@ func (o Options) elsewhere(ctx context.Context, rows []probe.Row) ([]probe.Resul
 	return inOrder(rows, got, o.Target.Name()), nil
 }
 
-// inOrder are the results in the order of rows, of those too that have none.
+// inOrder returns results in the order of rows, also for rows without one.
 func inOrder(rows []probe.Row, got map[string]probe.Result, target string) []probe.Result {
 	all := make([]probe.Result, len(rows))
 	for i, r := range rows {
@@ -95,7 +95,7 @@ func inOrder(rows []probe.Row, got map[string]probe.Result, target string) []pro
 
 // machineProcess is a process of MachineCommand.
 type machineProcess struct {
-	in      io.WriteCloser // its end is that of the process
+	in      io.WriteCloser // closing it ends the process
 	results *os.File
 	said    *tail
 	ended   chan error
@@ -128,9 +128,9 @@ func (o Options) startMachine(ctx context.Context, line []byte) (c machineProces
 	return c, errors.Join(err, theirs.Close())
 }
 
-// startHere starts cmd from a thread that stays until it has ended, for the death
-// signal is sent when the thread ends (PR_SET_PDEATHSIG(2const)). What Wait says
-// comes over the channel.
+// startHere starts cmd from a thread that lives until cmd has ended, because the
+// death signal is sent when the thread ends (PR_SET_PDEATHSIG(2const)). The
+// result of Wait comes over the channel.
 func startHere(cmd *exec.Cmd) (ended chan error, err error) {
 	started := make(chan error)
 	ended = make(chan error, 1)
@@ -147,8 +147,8 @@ func startHere(cmd *exec.Cmd) (ended chan error, err error) {
 }
 
 // Machine is MachineCommand. With two arguments, a machine and a directory, it
-// mounts what makes the machine and executes itself without them, and without the
-// right to mount, where it had one as an ordinary user.
+// makes the mounts of the machine and executes itself without arguments, and, as
+// an ordinary user, without the right to mount.
 func Machine(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	if len(args) == 2 {
 		return probe.Machine(args[0]).Enter(args[1], []string{os.Args[0], MachineCommand})
@@ -161,13 +161,13 @@ func Machine(ctx context.Context, args []string, in io.Reader, out io.Writer) er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		defer cancel() // who sent us is gone, or wants an end
+		defer cancel() // the parent is gone, or wants an end
 		_ = read.Decode(new(machineTask))
 	}()
 	return e.play(ctx, json.NewEncoder(out))
 }
 
-// play plays what was sent, and says each result as it comes.
+// play plays what was sent and writes each result as it comes.
 func (e machineTask) play(ctx context.Context, say *json.Encoder) error {
 	target, err := e.Target.target()
 	if err != nil {

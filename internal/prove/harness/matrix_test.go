@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// place makes worlds below the home, as a user's projects are.
+// place makes worlds below the home, where a user's projects are.
 func place(t *testing.T) *Place {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -43,11 +43,11 @@ func runner(t *testing.T) probe.Runner {
 	return probe.Runner{Prober: p.Prober, Dir: p.Dir}
 }
 
-// TestMatrix plays every row against the program as it is shipped, as whoever
-// runs the test: in the default world, and in one other, which the number of the
-// build chooses. Where root and an ordinary user run it for one build, each plays a
-// row once: one of them in the other world, as the number of the build says. Each is
-// held and seen, or gets through for a reason that it documents.
+// TestMatrix plays every row against the shipped program, as the user that runs the
+// test: in the default world, and in one other, which the number of the build
+// selects. If root and an ordinary user both run it for one build, each plays a row
+// once: one of them in the other world, selected by the number of the build. Each
+// row is held and seen, or gets through for a documented reason.
 func TestMatrix(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	build := cmp.Or(os.Getenv(testenv.Build), time.Now().UTC().Format(time.DateOnly))
@@ -70,9 +70,9 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// sample is the world besides the default one in which r is played in the build of
-// that number, and whether root is to, where an ordinary user does the rest: each
-// build has other ones.
+// sample returns the world besides the default one in which r is played in that
+// build, and whether root plays it there (an ordinary user plays the rest). Each
+// build has others.
 func sample(r probe.Row, build string) (w World, root bool) {
 	worlds := slices.DeleteFunc(Worlds(), func(w World) bool { return w.Name == DefaultWorld || w.Except(r) != "" })
 	h := fnv.New32a()
@@ -85,7 +85,7 @@ func sample(r probe.Row, build string) (w World, root bool) {
 	return worlds[n%m], root
 }
 
-// alone says that only root, or only an ordinary user, can play r.
+// alone reports whether only root, or only an ordinary user, can play r.
 func alone(r probe.Row) bool {
 	return slices.Contains(r.Needs, "root") || slices.Contains(r.Needs, "user")
 }
@@ -123,7 +123,7 @@ func playMatrix(t *testing.T, w World, ids []string) {
 	}
 }
 
-// playRows plays rows in a world, so many at a time; 0 is by the machine.
+// playRows plays rows in a world, workers at a time; with 0 the machine decides.
 func playRows(t *testing.T, w World, ids []string, workers int) report.Run {
 	t.Helper()
 	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: testenv.Binary(t)}, Select: Selection{IDs: ids}, Place: place(t), World: w, Workers: workers,
@@ -134,17 +134,17 @@ func playRows(t *testing.T, w World, ids []string, workers int) report.Run {
 	return run
 }
 
-// lacks are the rows for which an ordinary machine lacks something besides
-// programs and rights, and what.
+// lacks lists the rows that need something, besides programs and rights, that an
+// ordinary machine lacks.
 var lacks = map[string]string{
 	"PTH-004": "a file system that ignores case",
 	"PRC-008": "/proc/sysrq-trigger, which containers do not have",
 	"PRC-010": "binfmt_misc",
 }
 
-// mayLack says whether the machine may lack what a row needs. It is not what the
-// row was found to lack that counts, or rows that nobody plays any more would pass
-// in silence. A machine that promises nothing (testenv.Want) may lack any program
+// mayLack reports whether the machine may lack what a row needs. What the row was
+// found to lack does not count; otherwise rows that are never played any more would
+// pass silently. A machine that promises nothing (testenv.Want) may lack any program
 // or device, but no machine lacks the network that the harness makes. A world that an
 // ordinary user makes is a user namespace, which maps no second group.
 func mayLack(r probe.Row, w World) bool {
@@ -158,7 +158,7 @@ func mayLack(r probe.Row, w World) bool {
 			return true
 		case need == "second group" && os.Geteuid() != 0 && w.made != "":
 			return true
-		case strings.HasPrefix(need, "runs "): // three programs that are often there and do not run
+		case strings.HasPrefix(need, "runs "): // three programs that are often there but do not run
 			return true
 		case need != "network" && os.Getenv(testenv.Want) == "":
 			return true
@@ -167,8 +167,8 @@ func mayLack(r probe.Row, w World) bool {
 	return false
 }
 
-// TestWhatMayBeLacking has the list speak of rows that are there, and of no more
-// of them than it must: a row that is not played proves nothing.
+// TestWhatMayBeLacking checks that the list names existing rows, and no more of
+// them than necessary: a row that is not played proves nothing.
 func TestWhatMayBeLacking(t *testing.T) {
 	t.Setenv(testenv.Want, "all")
 	may := map[string]bool{}
@@ -195,7 +195,7 @@ func TestWhatMayBeLacking(t *testing.T) {
 	}
 }
 
-// keep leaves the report where ARTEFACTS says.
+// keep writes the report to the directory in ARTEFACTS.
 func keep(t *testing.T, run report.Run) {
 	t.Helper()
 	dir := os.Getenv("ARTEFACTS")
@@ -220,7 +220,8 @@ func matrix(t *testing.T, play probe.Runner, target probe.Target, rows []probe.R
 	}
 }
 
-// TestMeaning has rows speak of worlds that are there, and each row be played in most.
+// TestMeaning checks that rows name existing worlds, and that each row is played in
+// most.
 func TestMeaning(t *testing.T) {
 	excepted := map[string]int{}
 	for _, r := range probe.All() {

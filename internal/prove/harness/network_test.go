@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// inNetwork gives f a runner whose rows have the whole internet to themselves.
+// inNetwork calls f with a runner whose rows have the whole internet to
+// themselves.
 func inNetwork(t *testing.T, f func(*testing.T, probe.Runner)) {
 	testenv.WithNetwork(t, nil, func(t *testing.T, n *testenv.Network) {
 		play := runner(t)
@@ -30,12 +31,12 @@ func TestAblationInANetwork(t *testing.T) {
 	ablate(t, Ablation{Runner: play, Controls: controlNames(func(c Control) bool { return c.Network })})
 }
 
-// rungRows show that a way to intercept hands out all that leaves, and with it
-// where it was going.
+// rungRows show that a way of interception delivers everything that leaves, with
+// its destination.
 var rungRows = []string{"NET-004b", "NET-006b", "NET-013b", "NET-020", "NET-021", "NET-022", "NET-024", "DNS-001", "DNS-008", "MET-001", "PXY-018", "PXY-221"}
 
-// TestRungs plays rows with each way to intercept that is not the first one of
-// this host and that anybody may use.
+// TestRungs plays rows with each way of interception that is not the first one of
+// this host and that any user may use.
 func TestRungs(t *testing.T) {
 	inNetwork(t, func(t *testing.T, play probe.Runner) {
 		for _, rung := range []string{"redirect", "ports"} {
@@ -44,7 +45,8 @@ func TestRungs(t *testing.T) {
 	})
 }
 
-// TestRootRungTun is TestRungs for the one whose device is root's on many hosts.
+// TestRootRungTun is TestRungs for the way whose device only root may use on many
+// hosts.
 func TestRootRungTun(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	inNetwork(t, func(t *testing.T, play probe.Runner) { playRung(t, play, "tun") })

@@ -19,12 +19,12 @@ import (
 )
 
 // Place is the directory in which worlds are made, with the prober that they
-// copy: nothing that a probe aims at is outside it.
+// copy: everything that a probe targets is inside it.
 type Place struct {
 	Dir    string
 	Prober string
 
-	lock *os.File // held as long as the directory is in use
+	lock *os.File // held while the directory is in use
 }
 
 // placePrefix begins the names of places, and placeMark is in each: nothing else
@@ -34,14 +34,14 @@ const (
 	placeMark   = "made-by-holdfast-prove"
 )
 
-// ErrUnsafe is wrapped where a probe could touch what is not its own.
+// ErrUnsafe is wrapped if a probe could touch something that is not its own.
 var ErrUnsafe = errors.New("it is not safe to probe here")
 
-// NewPlace makes a place below parent, which must be a directory of the user's
-// own that nobody else can write, and removes those that killed runs have left.
-// prober is a static program to use; "" for the one that this binary carries.
+// NewPlace makes a place below parent, which must be a directory of the user that
+// no other user can write, and removes those that killed runs have left. prober
+// is a static program to use; "" for the one that this binary carries.
 func NewPlace(parent, prober string) (*Place, error) {
-	// A home may itself be a link; what counts is where it leads.
+	// A home may be a link itself; what counts is where it leads.
 	parent, err := Guarded(parent)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func NewPlace(parent, prober string) (*Place, error) {
 	if err := sweep(parent); err != nil {
 		return nil, err
 	}
-	// A short name: the path of a socket has 108 bytes (unix(7)).
+	// A short name: the path of a socket is limited to 108 bytes (unix(7)).
 	dir := filepath.Join(parent, placePrefix+strings.ToLower(rand.Text()[:8]))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (p *Place) Close() error {
 	return err
 }
 
-// safe says whether worlds may be made in dir.
+// safe returns an error if worlds must not be made in dir.
 func safe(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
@@ -111,8 +111,8 @@ func safe(dir string) error {
 	return nil
 }
 
-// nameable says whether what the rows plant can name a path below dir: in shell
-// lines, in make, in settings of editors, which each quote in another way.
+// nameable returns an error if what the rows plant cannot name a path below dir:
+// in shell lines, in make, in settings of editors, which all quote differently.
 func nameable(dir string) error {
 	for _, r := range dir {
 		if !strings.ContainsRune("/.-_+@:,=%~", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
@@ -122,8 +122,9 @@ func nameable(dir string) error {
 	return nil
 }
 
-// Guarded is dir without links, when nobody else can rename anything on the way to
-// it: whoever can write a directory above could exchange what is below.
+// Guarded returns dir without links, if no other user can rename anything on the
+// way to it: with write access to a directory above, a user could replace what is
+// below.
 func Guarded(dir string) (string, error) {
 	full, err := filepath.Abs(dir)
 	if err == nil {
@@ -148,8 +149,8 @@ func Guarded(dir string) (string, error) {
 	}
 }
 
-// unmapped says that uid stands for all users outside of the user namespace that
-// this process is in, such as the host's root (user_namespaces(7)).
+// unmapped reports whether uid stands for all users outside of the user namespace
+// of this process, such as the host's root (user_namespaces(7)).
 func unmapped(uid uint32) bool {
 	own, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil || slices.Equal(strings.Fields(string(own)), []string{"0", "0", "4294967295"}) {
@@ -159,8 +160,8 @@ func unmapped(uid uint32) bool {
 	return err == nil && strings.TrimSpace(string(overflow)) == fmt.Sprint(uid)
 }
 
-// Private says whether dir lies where sandboxes commonly have a directory of their
-// own: what is aimed at there is hidden without any merit, and seen by no record.
+// Private reports whether dir is where sandboxes commonly have a directory of
+// their own: targets there are hidden without any merit, and no record sees them.
 func Private(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -174,12 +175,12 @@ func Private(dir string) bool {
 	return false
 }
 
-// remote are file systems that other machines see too (statfs(2)).
+// remote are file systems that are shared with other machines (statfs(2)).
 var remote = map[int64]string{
 	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.SMB2_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS", unix.V9FS_MAGIC: "9p", unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.CODA_SUPER_MAGIC: "Coda",
 }
 
-// held opens dir and locks it, until the process ends.
+// held opens dir and locks it until the process ends.
 func held(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -191,7 +192,7 @@ func held(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what runs that were killed have left in parent.
+// sweep removes what killed runs have left in parent.
 func sweep(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// ownDir is a directory of the user's own, where a home is.
+// ownDir returns a directory of the user's own, where a home is.
 func ownDir(t *testing.T) string {
 	t.Helper()
 	home, err := os.UserHomeDir()

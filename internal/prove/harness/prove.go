@@ -18,11 +18,11 @@ import (
 	"holdfast.dev/holdfast/internal/prove/targets"
 )
 
-// Options say what is to be proved, of what, and how.
+// Options say what is to be proved, about which target, and how.
 type Options struct {
 	Target  probe.Target
 	Select  Selection
-	Workers int    // rows at a time; 0 for what the machine has room for
+	Workers int    // rows at a time; 0 for as many as the machine has room for
 	Place   *Place // where worlds are made
 	// Worker is the command line that runs Worker, for rows that need a network;
 	// without one they are inconclusive.
@@ -33,7 +33,7 @@ type Options struct {
 	Machine []string
 	Tool    string // version of this program
 	Strict  bool   // inconclusive rows fail
-	Again   string // the command line that plays against Target, to which --id is added; "" names it alone
+	Again   string // the command line that plays against Target, to which --id is added; "" is one that names only the target
 
 	// Progress is called with each result; may be nil.
 	Progress func(done, total int, r probe.Result)
@@ -42,15 +42,15 @@ type Options struct {
 // Selection chooses rows; the zero value chooses all of them.
 type Selection struct {
 	Classes []string // names of classes, or the part before or after the dot
-	IDs     []string // IDs, or patterns as of path.Match
-	Core    bool     // headline cases alone
-	Quick   bool     // without the rows that take their time by intention
+	IDs     []string // IDs, or patterns of path.Match
+	Core    bool     // headline cases only
+	Quick   bool     // without rows that are slow by design
 }
 
-// ErrSelection is wrapped by a selection that means no row.
+// ErrSelection is wrapped by errors about a selection without rows.
 var ErrSelection = errors.New("no such row")
 
-// Rows are the rows that s means, in the order of the catalogue.
+// Rows returns the rows that s selects, in the order of the catalogue.
 func (s Selection) Rows(all []probe.Row) ([]probe.Row, error) {
 	for _, want := range slices.Concat(s.Classes, s.IDs) {
 		if !slices.ContainsFunc(all, func(r probe.Row) bool { return ofClass(r, want) || ofID(r, want) }) {
@@ -99,7 +99,7 @@ func (s Selection) String() string {
 	return strings.Join(words, " ")
 }
 
-// Known says which of these IDs, or patterns of them, no row has.
+// Known returns an error if no row has one of these IDs or patterns.
 func Known(all []probe.Row, ids []string) error {
 	for _, want := range ids {
 		if !slices.ContainsFunc(all, func(r probe.Row) bool { return ofID(r, want) }) {
@@ -109,15 +109,15 @@ func Known(all []probe.Row, ids []string) error {
 	return nil
 }
 
-// ErrNothingRan says that the target could not run anything at all, so that
+// ErrNothingRan means that the target could not run anything at all, so that
 // nothing was proved.
 var ErrNothingRan = errors.New("the target runs nothing")
 
-// ErrChanged says that the results are of no one program.
+// ErrChanged means that the results are not of one program.
 var ErrChanged = errors.New("the program was replaced while it was tested, so the results belong to neither")
 
-// Prove plays the rows of o against its target. The error is for what could not
-// be begun; what became of the rows is in the run.
+// Prove plays the rows of o against its target. The error is about what could not
+// be started; the results of the rows are in the run.
 func Prove(ctx context.Context, o Options) (report.Run, error) {
 	rows, err := o.Select.Rows(probe.All())
 	if err != nil {
@@ -137,7 +137,7 @@ func Prove(ctx context.Context, o Options) (report.Run, error) {
 	begun := time.Now()
 	ready := probe.Runner{Prober: o.Place.Prober, Dir: o.Place.Dir}
 	if err := targets.Ready(ctx, ready, o.Target); err != nil {
-		if ctx.Err() != nil { // it was not the target's fault
+		if ctx.Err() != nil { // not the target's fault
 			return report.Run{}, errors.Join(ctx.Err(), targets.Release(context.WithoutCancel(ctx), o.Target))
 		}
 		return report.Run{}, errors.Join(fmt.Errorf("%w: %w", ErrNothingRan, err), targets.Release(ctx, o.Target))
@@ -173,7 +173,9 @@ func (o Options) play(ctx context.Context, rows []probe.Row) ([]probe.Result, er
 	return o.here(ctx, rows)
 }
 
-func (o Options) workers() int { return cmp.Or(o.Workers, runtime.NumCPU()+1) }
+// workers returns one and a half times the number of processors, plus one: a row
+// waits for a third of its time.
+func (o Options) workers() int { return cmp.Or(o.Workers, runtime.NumCPU()*3/2+1) }
 
 // here plays rows in this process, and those that need a network in processes that
 // have one.

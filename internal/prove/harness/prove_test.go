@@ -39,8 +39,8 @@ func TestProgramReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// The same policy has one hash, whatever directory it is shown for: a baseline
-// would else tell of changes that are none.
+// The same policy has one hash, whatever directory it is shown for; otherwise a
+// baseline would report changes that are none.
 func TestPolicySumKnowsNoDirectory(t *testing.T) {
 	t.Parallel()
 	shown := func(base string) []byte {
@@ -55,7 +55,7 @@ func TestPolicySumKnowsNoDirectory(t *testing.T) {
 	}
 }
 
-// Who breaks off is not told that the target is at fault.
+// An interrupted run does not blame the target.
 func TestBrokenOffBeforeTheFirstRow(t *testing.T) {
 	t.Parallel()
 	dir := ownDir(t)

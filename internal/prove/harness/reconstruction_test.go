@@ -20,15 +20,17 @@ var update = flag.Bool("harness.update", false, "write what the record told into
 
 const reconstruction = "testdata/reconstruction.md"
 
-// toldColumns are those of the table, behind the kind and the number of things.
+// toldColumns are the columns of the table after the kind and the number of
+// things.
 var toldColumns = []struct{ title, world, level string }{
 	{"`standard`", DefaultWorld, "standard"}, {"`full`", DefaultWorld, "full"},
 	{"`standard`, no `/dev/fuse`", "no-fuse", "standard"}, {"`full`, no `/dev/fuse`", "no-fuse", "full"},
 }
 
 // TestReconstructionIsCurrent plays the rows of the reconstruction in the worlds of
-// the table, and compares their figures with it: those that this machine can have, for
-// the default world needs /dev/fuse. With the flag -harness.update it writes them.
+// the table, and compares the figures with it. Worlds that this machine cannot have
+// are skipped: the default one needs /dev/fuse. With the flag -harness.update it
+// writes the figures.
 func TestReconstructionIsCurrent(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	for _, world := range []string{DefaultWorld, "no-fuse"} {
@@ -54,7 +56,8 @@ func TestReconstructionIsCurrent(t *testing.T) {
 	}
 }
 
-// playCoverage plays the rows in a world, and says how much was recorded by level and kind.
+// playCoverage plays the rows in a world and returns how much was recorded, by level and
+// kind.
 func playCoverage(t *testing.T, name string) map[string]map[string]probe.Coverage {
 	worlds, err := WorldsNamed(name)
 	if err != nil {
@@ -94,7 +97,7 @@ const allKinds = "**all**"
 
 // coveragePage is the table of reconstruction.
 type coveragePage struct {
-	cells map[string][]string // by kind: how many things, and a column each
+	cells map[string][]string // by kind: the number of things, then one cell per column
 }
 
 func readCoverage(t *testing.T) *coveragePage {
@@ -115,7 +118,7 @@ func readCoverage(t *testing.T) *coveragePage {
 	return p
 }
 
-// take puts the figures of a world and a level into the table.
+// take enters the figures of a world and a level into the table.
 func (p *coveragePage) take(world, level string, kinds map[string]probe.Coverage) {
 	column := 0
 	for i, c := range toldColumns {
@@ -145,7 +148,7 @@ func (p *coveragePage) take(world, level string, kinds map[string]probe.Coverage
 	}
 }
 
-// write writes the table with the kinds in order, and the sum last.
+// write writes the table with the kinds in order and the sum last.
 func (p *coveragePage) write(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| kind | things |")

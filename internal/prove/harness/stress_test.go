@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestManySupervisors starts the program as it is shipped, a hundred times at
-// once: each scans and settles a workspace that the others change.
+// TestManySupervisors starts the shipped program a hundred times at once: each
+// scans and settles a workspace that the others change.
 func TestManySupervisors(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	testenv.Need(t, testenv.Git, nil)
@@ -56,8 +56,8 @@ func TestManySupervisors(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			// The end of one run may find what another one is making halfway,
-			// and hold that back; then this is all that stays of its session.
+			// The end of one run may find what another one has half created and
+			// quarantine it; then only this remains of its session.
 			left, _ := filepath.Glob(home + "/.local/state/holdfast/sessions/*/*")
 			for _, path := range left {
 				if filepath.Base(path) != "quarantine" {
@@ -68,8 +68,8 @@ func TestManySupervisors(t *testing.T) {
 	}
 }
 
-// initInside makes repository i in a run. One that is refused because git of another
-// run replaced a file between the look at it and the launch is tried again.
+// initInside makes repository i in a run. It tries again if the run is refused
+// because git of another run replaced a file between inspection and launch.
 func initInside(holdfast, work string, env []string, i int) (err error) {
 	for range 5 {
 		cmd := exec.Command(holdfast, "run", "--", "sh", "-ec", fmt.Sprintf("git init -q r%d && git -C r%d status --porcelain && echo done", i, i))

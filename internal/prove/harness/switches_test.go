@@ -11,7 +11,7 @@ import (
 )
 
 // TestEverySwitchIsAControl: a switch that no control names is never played, and
-// one that a control names and nobody reads switches nothing off.
+// a name that no code reads switches nothing off.
 func TestEverySwitchIsAControl(t *testing.T) {
 	var sources []string
 	for _, pattern := range []string{"../../boundary/native/*.go", "../../run/ablated/*.go"} {
@@ -40,7 +40,7 @@ func TestEverySwitchIsAControl(t *testing.T) {
 		for _, o := range c.Omit {
 			named[o] = true
 			// Groups of calls are compared by TestEveryGroupOfCalls, and namespaces are
-			// asked for by name.
+			// requested by name.
 			if group := strings.HasPrefix(o, "seccomp:") || strings.HasPrefix(o, "namespace:"); !group && !read[o] {
 				t.Errorf("%s leaves out %q, which nobody reads", c.Name, o)
 			}

@@ -11,79 +11,78 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// Watched is a program that is looked after.
+// Watched is a program to watch.
 type Watched struct {
-	Name string // of the target, as Retest and Files take it
-	Path string // absolute, of its program or of a directory, as it is called: links on the way are looked after too
-	// Untested says that nothing can be played against it; a change is told all
-	// the same.
+	Name string // of the target, as passed to Retest and Files
+	Path string // absolute, of its program or of a directory, as it is called: links on the way are watched too
+	// Untested is set if nothing can be played against it; a change is reported all the
+	// same.
 	Untested bool
 }
 
 // The kinds of a WatchEvent.
 const (
-	WatchBegun     = "watching"  // it is as it was when it was last tested
-	WatchFirst     = "baseline"  // there was none; the first run is now one
-	WatchChanged   = "changed"   // another program stands there; it is tested next
+	WatchBegun     = "watching"  // unchanged since the last test
+	WatchFirst     = "baseline"  // there was no baseline; the first run now is one
+	WatchChanged   = "changed"   // another program is there; it is tested next
 	WatchSame      = "as before" // tested, and nothing differs from the baseline
-	WatchWeaker    = "weaker"    // it holds less than the baseline says
+	WatchWeaker    = "weaker"    // it holds less than the baseline
 	WatchDifferent = "different" // it holds as much, and fails differently
 	WatchBetter    = "better"    // rows are held that were not
-	WatchGone      = "gone"      // it is not there any more
-	WatchUnsteady  = "unsteady"  // it changes all the time
+	WatchGone      = "gone"      // it does not exist any more
+	WatchUnsteady  = "unsteady"  // it keeps changing
 	WatchUntested  = "untested"  // it changed, and could not be tested
-	WatchBlind     = "timer"     // the kernel tells nothing: only the timer is left
+	WatchBlind     = "timer"     // the kernel reports nothing: only the timer is left
 )
 
 // WatchEvent is something that Watch noticed.
 type WatchEvent struct {
 	Kind    string
-	Name    string // of Watched; "" where it is about all of them
+	Name    string // of Watched; "" if it is about all of them
 	Path    string
-	Was, Is string // fingerprints, hexadecimal; "" where they are not known
+	Was, Is string // fingerprints, hexadecimal; "" if unknown
 	Run     report.Run
 	Changes report.Changes
 	Err     error
 }
 
-// WatchOptions are what Watch needs. Every function is called on one goroutine.
+// WatchOptions configure Watch. Every function is called on one goroutine.
 type WatchOptions struct {
 	Watched []Watched
 	// Retest plays the rows against the target of this name.
 	Retest func(ctx context.Context, name string) (report.Run, error)
 	Files  WatchFiles
-	// Tell is called with everything that happens. Its error ends the watch: what
-	// cannot be recorded must not pass for quiet.
+	// Tell is called with every event. Its error ends the watch: what cannot be
+	// recorded must not pass for quiet.
 	Tell func(WatchEvent) error
 
-	Every time.Duration // between two looks at everything; 0 is 15 minutes
-	Quiet time.Duration // how long a program must not have changed before it is tested; 0 is 5 s
+	Every time.Duration // between two checks of everything; 0 is 15 minutes
+	Quiet time.Duration // how long a program must be unchanged before it is tested; 0 is 5 s
 	Gone  time.Duration // how long it may be missing, as during an update; 0 is a minute
-	Once  bool          // look at everything once, test what changed, and end
+	Once  bool          // check everything once, test what changed, and end
 }
 
-// The number of times that a test is tried again, and that a program may change
-// while it is tested.
+// How often a test that cannot run is tried.
 const watchTries = 3
 
-// watched is one program and what is known of it. It belongs to the goroutine of
+// watched is one program and what is known of it. It is owned by the goroutine of
 // Watch.
 type watched struct {
 	Watched
-	tested  string    // fingerprint of what was tested last, or is taken for it
-	pending string    // another one, seen at since
-	since   time.Time // when pending was seen first
+	tested  string    // fingerprint of what was tested last, or counts as such
+	pending string    // a different one, seen at since
+	since   time.Time // when pending was first seen
 	restive time.Time // when it began to change; zero while it does not
-	missing time.Time // since when it cannot be looked at; zero while it can
-	told    bool      // that it is missing, or unsteady
-	due     time.Time // when to look next; zero for not before the timer
+	missing time.Time // since when it cannot be read; zero while it can
+	told    bool      // it was reported missing, or unsteady
+	due     time.Time // when to check next; zero for not before the timer
 	noticed time.Time // the first notice that due waits for
-	failed  int       // tests in a row that could not be run
+	failed  int       // tests in a row that could not run
 }
 
-// Watch looks after programs until ctx ends, which is no error: by what the kernel
-// tells (inotify) and, because that can be lost and does not know writes through
-// memory, by a timer. Times are those of a clock that is never set.
+// Watch watches programs until ctx ends, which is not an error: by kernel events
+// (inotify) and also by a timer, because events can be lost and do not cover
+// writes through memory maps. Times are those of a monotonic clock.
 func Watch(ctx context.Context, o WatchOptions) error {
 	o.defaults()
 	w := &watch{o: o}
@@ -113,10 +112,10 @@ func (o *WatchOptions) defaults() {
 type watch struct {
 	o       WatchOptions
 	all     []*watched
-	notices *notices // nil where the kernel tells nothing
+	notices *notices // nil if the kernel reports nothing
 }
 
-// end is the error that Watch returns.
+// end returns the error of Watch.
 func (w *watch) end(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
@@ -124,8 +123,8 @@ func (w *watch) end(ctx context.Context, err error) error {
 	return err
 }
 
-// begin looks at everything for the first time. What changed since the last watch
-// is to be tested, and so is what has no baseline.
+// begin checks everything for the first time. What changed since the last watch,
+// or has no baseline, is to be tested.
 func (w *watch) begin(ctx context.Context) error {
 	var err error
 	if w.notices, err = newNotices(); err != nil {
@@ -164,7 +163,7 @@ func (w *watch) begin(ctx context.Context) error {
 	return nil
 }
 
-// arm returns what has the kernel tell of a directory for the program i.
+// arm returns a function that watches a directory for the program i.
 func (w *watch) arm(i int) func(dir string, names ...string) {
 	return func(dir string, names ...string) { w.notices.add(i, dir, names) }
 }
@@ -196,7 +195,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// loop looks when it is time to, and when the kernel tells of something.
+// loop checks when it is time, and when the kernel reports a change.
 func (w *watch) loop(ctx context.Context) error {
 	all := time.Now().Add(w.o.Every)
 	for {
@@ -225,7 +224,7 @@ func (w *watch) loop(ctx context.Context) error {
 	}
 }
 
-// next is when something is due, last at the latest; zero for never.
+// next returns when the next check is due, last at the latest; zero for never.
 func (w *watch) next(last time.Time) time.Time {
 	for _, it := range w.all {
 		if !it.due.IsZero() && (last.IsZero() || it.due.Before(last)) {
@@ -235,7 +234,7 @@ func (w *watch) next(last time.Time) time.Time {
 	return last
 }
 
-// noticed puts looks off while notices go on, but not for ever.
+// noticed postpones checks while notices go on, but not for ever.
 func (w *watch) noticed(which []int) {
 	now := time.Now()
 	for _, i := range which {
@@ -250,7 +249,7 @@ func (w *watch) noticed(which []int) {
 	}
 }
 
-// looks looks at everything that is due.
+// looks checks everything that is due.
 func (w *watch) looks(ctx context.Context) error {
 	for i, it := range w.all {
 		if it.due.IsZero() || time.Now().Before(it.due) {
@@ -263,8 +262,8 @@ func (w *watch) looks(ctx context.Context) error {
 	return nil
 }
 
-// look compares a program with what was tested. It is tested when it was the same
-// twice, for Quiet: an update is written in pieces.
+// look compares a program with what was tested. It is tested once it has been
+// unchanged for Quiet: an update is written in pieces.
 func (w *watch) look(ctx context.Context, i int, it *watched) error {
 	it.due, it.noticed = time.Time{}, time.Time{}
 	now := time.Now()
@@ -298,15 +297,15 @@ func (w *watch) look(ctx context.Context, i int, it *watched) error {
 	return w.test(ctx, i, it, is)
 }
 
-// absent is for a program that cannot be looked at: for a moment that is what an
-// update looks like.
+// absent handles a program that cannot be read: during an update that is normal
+// for a moment.
 func (w *watch) absent(it *watched, now time.Time, cause error) error {
 	if it.missing.IsZero() {
 		it.missing, it.told = now, false
 	}
 	it.pending = ""
 	if it.told {
-		return nil // the timer looks again
+		return nil // the timer checks again
 	}
 	if now.Sub(it.missing) < w.o.Gone {
 		it.due = now.Add(min(w.o.Quiet, w.o.Gone))

@@ -17,13 +17,13 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// ErrNoHoldfast says that there is no holdfast to record with.
+// ErrNoHoldfast means that there is no holdfast to record with.
 var ErrNoHoldfast = errors.New("holdfast is not there")
 
-// relayTime is how long an answer of holdfast may take, and its end.
+// relayTime limits how long holdfast may take to answer, and to end.
 const relayTime = time.Minute
 
-// WatchAlarmOptions say how a watch records, and whom it tells.
+// WatchAlarmOptions say how a watch records, and where its alerts go.
 type WatchAlarmOptions struct {
 	Program string // holdfast: a path, or a name in PATH
 	Policy  string // file that says where alerts go; "" for the user's own
@@ -32,8 +32,8 @@ type WatchAlarmOptions struct {
 	Stderr  io.Writer // gets what is shown on the terminal
 }
 
-// WatchAlarm has holdfast keep the log of a watch and send its alerts. A nil one
-// records nothing.
+// WatchAlarm has holdfast keep the log of a watch and send its alerts. A nil
+// WatchAlarm records nothing.
 type WatchAlarm struct {
 	relay   *exec.Cmd
 	in      io.WriteCloser
@@ -42,8 +42,8 @@ type WatchAlarm struct {
 	count   map[string]int // of alerts, by rule and program
 }
 
-// NewWatchAlarm starts 'holdfast alerts relay', and returns when its log is open.
-// Where there is no such program the error is ErrNoHoldfast.
+// NewWatchAlarm starts 'holdfast alerts relay' and returns when its log is open.
+// If there is no such program the error is ErrNoHoldfast.
 func NewWatchAlarm(o WatchAlarmOptions) (*WatchAlarm, error) {
 	program, err := exec.LookPath(o.Program)
 	if err != nil {
@@ -76,7 +76,7 @@ func NewWatchAlarm(o WatchAlarmOptions) (*WatchAlarm, error) {
 	return a, nil
 }
 
-// relayAnswer is a line of what holdfast alerts relay writes.
+// relayAnswer is a line written by holdfast alerts relay.
 type relayAnswer struct {
 	Ready    bool   `json:"ready"`
 	Session  string `json:"session"`
@@ -84,7 +84,7 @@ type relayAnswer struct {
 	Error    string `json:"error"`
 }
 
-// answer reads a line of the relay.
+// answer reads a line from the relay.
 func (a *WatchAlarm) answer() (relayAnswer, error) {
 	var r relayAnswer
 	a.out.SetReadDeadline(time.Now().Add(relayTime))
@@ -111,7 +111,8 @@ type relayedAlert struct {
 	Explanation string   `json:"explanation"`
 }
 
-// meaning is what the kinds of a WatchEvent are as alerts. The others are none.
+// meaning maps the kinds of a WatchEvent to alerts. The other kinds are not
+// alerts.
 var meaning = map[string]struct{ severity, title, explanation string }{
 	WatchWeaker:    {"high", "a target holds less than before", "Its program changed, and rows of the escape matrix that were held are not any more: %s."},
 	WatchDifferent: {"medium", "a target fails differently than before", "Its program changed. It holds as much as before, but something else holds it: %s."},
@@ -121,8 +122,8 @@ var meaning = map[string]struct{ severity, title, explanation string }{
 	WatchBlind:     {"low", "the kernel tells nothing of watched programs", "Changes are noticed by the timer alone%s."},
 }
 
-// Raise records an event of a watch, and tells of it where it is an alert. It
-// returns an error where it could not be recorded.
+// Raise records an event of a watch, and sends an alert if it is one. It returns
+// an error if the event could not be recorded.
 func (a *WatchAlarm) Raise(e WatchEvent) error {
 	m, ok := meaning[e.Kind]
 	if a == nil || !ok {
@@ -153,7 +154,7 @@ func (a *WatchAlarm) Raise(e WatchEvent) error {
 	return nil
 }
 
-// atMost is text that JSON can hold, of so many characters.
+// atMost returns s as valid UTF-8 for JSON, with at most n characters.
 func atMost(s string, n int) string {
 	runes := []rune(strings.ToValidUTF8(s, "\ufffd"))
 	if len(runes) <= n {
@@ -162,7 +163,7 @@ func atMost(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// because is what an event rests on: rows, or an error.
+// because returns what an event is based on: rows, or an error.
 func because(e WatchEvent) string {
 	if e.Err != nil {
 		return ": " + e.Err.Error()
@@ -183,7 +184,7 @@ func because(e WatchEvent) string {
 	return strings.Join(rows, ", ")
 }
 
-// Close ends the log, which waits a little for alerts that are under way.
+// Close ends the log, which waits a little for alerts in progress.
 func (a *WatchAlarm) Close() error {
 	if a == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// Alerts stand in a log of their own, and go to the sinks.
+// Alerts are in a log of their own, and go to the sinks.
 func TestWatchAlarm(t *testing.T) {
 	dir := t.TempDir()
 	var said strings.Builder

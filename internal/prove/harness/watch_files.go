@@ -18,10 +18,10 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// WatchFiles are where a watch keeps what it has to know the next time.
+// WatchFiles are where a watch keeps what the next one needs.
 type WatchFiles struct {
 	Baseline func(name string) string // file of a target's baseline; the user may commit it
-	State    string                   // directory of what was tested last; made when it is missing
+	State    string                   // directory for what was tested last; created if missing
 }
 
 // tested is what is known of a program.
@@ -30,7 +30,7 @@ type tested struct {
 	Print string `json:"print"` // fingerprint of what was tested last
 }
 
-// stateMost is the most that a file of what was tested may have, in bytes.
+// stateMost limits the size of a file of what was tested, in bytes.
 const stateMost = 1 << 16
 
 func (f WatchFiles) state(w Watched) string {
@@ -40,12 +40,12 @@ func (f WatchFiles) state(w Watched) string {
 		}
 		return '_'
 	}, filepath.Base(w.Name))
-	sum := sha256.Sum256([]byte(w.Name + "\x00" + w.Path)) // two programs may be called alike
+	sum := sha256.Sum256([]byte(w.Name + "\x00" + w.Path)) // two programs may have one name
 	return filepath.Join(f.State, "watch-"+name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:6])+".json")
 }
 
-// known is the fingerprint of what was tested last; "" for nothing. A file that
-// cannot be understood is as none: the program is tested again.
+// known returns the fingerprint of what was tested last; "" for none. An invalid
+// file counts as none: the program is tested again.
 func (f WatchFiles) known(w Watched) (string, error) {
 	content, err := os.ReadFile(f.state(w))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func (f WatchFiles) known(w Watched) (string, error) {
 	return t.Print, nil
 }
 
-// know keeps the fingerprint of what was tested.
+// know saves the fingerprint of what was tested.
 func (f WatchFiles) know(w Watched, print string) error {
 	content, err := json.Marshal(tested{w.Path, print})
 	if err == nil {
@@ -76,7 +76,7 @@ func (f WatchFiles) know(w Watched, print string) error {
 	return nil
 }
 
-// baseline reads the baseline of a target, and says whether there is one.
+// baseline reads the baseline of a target and reports whether there is one.
 func (f WatchFiles) baseline(w Watched) (report.Run, bool, error) {
 	if w.Untested {
 		return report.Run{}, false, nil

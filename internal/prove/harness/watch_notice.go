@@ -12,11 +12,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// noticeMask is what can put another program in a place. Opening, reading and
+// noticeMask selects what can put another program at a path. Opening, reading and
 // executing it are not in it.
 const noticeMask = sys.InCreate | sys.InDelete | sys.InMoved | sys.InModify | sys.InCloseWrite | sys.InAttrib | sys.InDeleteSelf | sys.InMoveSelf
 
-// notices is what the kernel tells of directories. A nil *notices tells nothing.
+// notices receives kernel events about directories. A nil *notices receives none.
 type notices struct {
 	queue *os.File
 	woken chan struct{}
@@ -25,12 +25,12 @@ type notices struct {
 	mu    sync.Mutex
 	by    map[int32][]interest // by watch
 	dirty map[int]bool
-	lost  bool // events were: everything may have changed
+	lost  bool // events were lost: everything may have changed
 }
 
 // interest is why a directory is watched.
 type interest struct {
-	program int      // index of Watched
+	program int      // index in Watched
 	names   []string // in the directory; none for all of them
 }
 
@@ -44,8 +44,8 @@ func newNotices() (*notices, error) {
 	return n, nil
 }
 
-// add has the kernel tell of a file or directory. That it will not is no error:
-// the timer looks at everything.
+// add watches a file or directory. A failure is not an error: the timer checks
+// everything.
 func (n *notices) add(program int, path string, names []string) {
 	if n == nil {
 		return
@@ -70,7 +70,7 @@ func (n *notices) add(program int, path string, names []string) {
 	n.by[wd] = append(n.by[wd], interest{program, slices.Clone(names)})
 }
 
-// wake is ready when something was told.
+// wake is ready when an event came.
 func (n *notices) wake() <-chan struct{} {
 	if n == nil {
 		return nil
@@ -78,7 +78,7 @@ func (n *notices) wake() <-chan struct{} {
 	return n.woken
 }
 
-// take returns the programs that something was told about.
+// take returns the programs that had events.
 func (n *notices) take() []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -100,7 +100,7 @@ func (n *notices) take() []int {
 
 func (n *notices) close() {
 	if n != nil {
-		n.queue.Close() // ends the reading
+		n.queue.Close() // ends the reader
 		<-n.ended
 	}
 }
@@ -122,7 +122,7 @@ func (n *notices) run() {
 	}
 }
 
-// understand reads events (inotify(7)) and says whether one matters.
+// understand reads events (inotify(7)) and reports whether one matters.
 func (n *notices) understand(p []byte) bool {
 	const head = 16
 	n.mu.Lock()

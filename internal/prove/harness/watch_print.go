@@ -18,18 +18,18 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// Bounds of what is one program.
+// Limits for what counts as one program.
 const (
-	linksMost = 40      // that the kernel follows in one path (path_resolution(7))
+	linksMost = 40      // links that the kernel follows in one path (path_resolution(7))
 	filesMost = 50000   // names of a package
 	bytesMost = 4 << 30 // content of a package; beyond it sizes and times count
-	dirsMost  = 2048    // directories of which the kernel is asked to tell
+	dirsMost  = 2048    // directories that the kernel is asked to watch
 )
 
-// fingerprint is what stands at path: every link on the way, and the content that
-// they lead to. Of a directory, and of a program in a package of npm, it is the
-// whole tree. arm is called with each directory, and the names in it that matter
-// (none: all), before it is looked at, so that no change falls in between.
+// fingerprint identifies what is at path: every link on the way, and the content
+// that they lead to. For a directory, and for a program in an npm package, that
+// is the whole tree. arm is called with each directory, and the names in it that
+// matter (none: all), before it is read, so that no change is missed in between.
 func fingerprint(ctx context.Context, path string, arm func(dir string, names ...string)) (string, error) {
 	h := sha256.New()
 	real, err := follow(h, path, arm)
@@ -59,7 +59,7 @@ func fingerprint(ctx context.Context, path string, arm func(dir string, names ..
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// follow walks a path as the kernel does and writes down each link.
+// follow walks a path as the kernel does and hashes each link.
 func follow(h hash.Hash, path string, arm func(string, ...string)) (string, error) {
 	rest := strings.Split(filepath.Clean(path), "/")
 	real, links := "/", 0
@@ -100,8 +100,8 @@ func follow(h hash.Hash, path string, arm func(string, ...string)) (string, erro
 	return real, nil
 }
 
-// packageOf is the directory of the outermost npm package that a file is in; ""
-// where it is in none. A package is updated as a whole, and its programs load each
+// packageOf returns the directory of the outermost npm package that a file is in;
+// "" if it is in none. A package is updated as a whole, and its programs load each
 // other.
 func packageOf(real string) string {
 	before, after, ok := strings.Cut(real, "/node_modules/")
@@ -119,7 +119,7 @@ func packageOf(real string) string {
 	return before + "/node_modules/" + strings.Join(parts[:n], "/")
 }
 
-// tree writes down names, modes and contents below root, in their order.
+// tree hashes names, modes and contents below root, in order.
 func tree(ctx context.Context, h hash.Hash, root string, arm func(string, ...string)) error {
 	names, dirs, left := 0, 0, int64(bytesMost)
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

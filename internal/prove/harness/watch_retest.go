@@ -28,7 +28,7 @@ func (w *watch) test(ctx context.Context, i int, it *watched, is string) error {
 		return w.failed(it, is, err)
 	}
 	after, err := fingerprint(ctx, it.Path, w.arm(i))
-	if err != nil || after != is { // what was tested is not what stands there
+	if err != nil || after != is { // another program was tested than the one there now
 		it.pending, it.due = "", time.Now().Add(w.o.Quiet)
 		return ctx.Err()
 	}
@@ -49,7 +49,7 @@ func (w *watch) test(ctx context.Context, i int, it *watched, is string) error {
 	return w.done(it, is, e)
 }
 
-// verdictOf says in a word what a comparison means.
+// verdictOf returns the result of a comparison in one word.
 func verdictOf(c report.Changes) string {
 	switch {
 	case c.Weaker():
@@ -62,8 +62,8 @@ func verdictOf(c report.Changes) string {
 	return WatchSame
 }
 
-// done is for a program about which everything was said. It is known as tested
-// only after that was told: a watch that is killed in between tests it again.
+// done reports the final event of a program. Only then is the program stored as
+// tested: after a watch killed in between, the next one tests it again.
 func (w *watch) done(it *watched, is string, e WatchEvent) error {
 	if err := w.o.Tell(e); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (w *watch) done(it *watched, is string, e WatchEvent) error {
 	return w.o.Files.know(it.Watched, is)
 }
 
-// failed tries a test again that could not be run, later each time, and says so in
-// the end. It is not known as tested then: the next watch tries it once more.
+// failed repeats a test that could not run, later each time, and finally reports
+// it. It is not stored as tested then: the next watch tries it once more.
 func (w *watch) failed(it *watched, is string, cause error) error {
 	if it.failed++; it.failed < watchTries {
 		it.due = time.Now().Add(w.o.Quiet << it.failed)

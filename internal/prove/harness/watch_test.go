@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// stage is a watch over a program that is a script: what it holds is what it says.
+// stage is a watch over a program that is a script: it prints what it holds.
 type stage struct {
 	t      *testing.T
 	dir    string
@@ -34,7 +34,7 @@ type stage struct {
 	during func() // called in the middle of a test
 }
 
-// script is a program that lets rows escape or fail in this way.
+// script returns a program of these shell lines.
 func script(lines ...string) string {
 	return "#!/bin/sh\n" + strings.Join(lines, "\n") + "\n"
 }
@@ -118,7 +118,7 @@ func (s *stage) kinds() []string {
 	return out
 }
 
-// wants waits until exactly these kinds were told.
+// wants waits until exactly these kinds were reported.
 func (s *stage) wants(want ...string) {
 	s.t.Helper()
 	end := time.Now().Add(time.Minute)
@@ -193,7 +193,7 @@ func TestWatch(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			if slices.Contains(row.want, WatchGone) {
-				s.o.Gone = 2 * s.o.Quiet // for the others it is missing by mistake, and however long a busy machine makes of that
+				s.o.Gone = 2 * s.o.Quiet // other changes make it missing only by accident, for as long as a busy machine takes
 			}
 			s.start()
 			s.wants(WatchFirst)
@@ -213,7 +213,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// Links on the way are part of the program: also one of a directory.
+// Links on the way are part of the program, also those of a directory.
 func TestWatchLinks(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -230,7 +230,7 @@ func TestWatchLinks(t *testing.T) {
 	s.stop()
 }
 
-// A package of npm is updated as a whole: the program itself may stay as it is.
+// An npm package is updated as a whole: the program itself may stay as it is.
 func TestWatchPackage(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -250,8 +250,7 @@ func TestWatchPackage(t *testing.T) {
 	s.stop()
 }
 
-// Without the kernel's help the timer finds the change; so it does after an
-// overflow.
+// Without kernel events the timer finds the change, as it does after an overflow.
 func TestWatchTimer(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -294,8 +293,8 @@ func TestWatchOverflow(t *testing.T) {
 	}
 }
 
-// What changed while nobody watched is tested when a watch begins; once is enough
-// for that.
+// What changed while no watch ran is tested when one begins; a watch with Once is
+// enough.
 func TestWatchOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -315,7 +314,7 @@ func TestWatchOnce(t *testing.T) {
 	}
 }
 
-// A result of a program that changed meanwhile is worth nothing.
+// A result of a program that changed during the test is worthless.
 func TestWatchChangedWhileTested(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
@@ -330,7 +329,7 @@ func TestWatchChangedWhileTested(t *testing.T) {
 	s.stop()
 }
 
-// What cannot be told ends the watch, and is told again by the next one.
+// What cannot be reported ends the watch, and the next one reports it again.
 func TestWatchCannotTell(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

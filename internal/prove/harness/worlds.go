@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// World is what rows are played in: how directories lie, and what the machine has.
+// World is the setting in which rows are played: the layout of directories, and
+// what the machine has.
 type World struct {
 	Name  string
 	Title string
@@ -20,10 +21,10 @@ type World struct {
 	made   probe.Machine // "" for this machine as it is
 }
 
-// DefaultWorld is where most people's projects are.
+// DefaultWorld is where most users' projects are.
 const DefaultWorld = "home"
 
-// Worlds are all of them, the default one first.
+// Worlds returns all worlds, the default one first.
 func Worlds() []World {
 	return []World{
 		{Name: DefaultWorld, Title: "the workspace lies below the home, beside other projects", layout: probe.LayoutHome},
@@ -39,7 +40,7 @@ func Worlds() []World {
 	}
 }
 
-// WorldsNamed are the worlds with that name: "all" for every one.
+// WorldsNamed returns the world of that name; "all" returns every one.
 func WorldsNamed(name string) ([]World, error) {
 	all := Worlds()
 	if name == "all" {
@@ -53,7 +54,7 @@ func WorldsNamed(name string) ([]World, error) {
 	return nil, fmt.Errorf("no world is called %q; they are: %s", name, strings.Join(WorldNames(), ", "))
 }
 
-// WorldNames are the names of all worlds, the default one first.
+// WorldNames returns the names of all worlds, the default one first.
 func WorldNames() []string {
 	var names []string
 	for _, w := range Worlds() {
@@ -62,10 +63,10 @@ func WorldNames() []string {
 	return names
 }
 
-// ErrMeaningless says that no row of a selection means anything in a world.
+// ErrMeaningless means that no row of a selection has a meaning in a world.
 var ErrMeaningless = errors.New("none of these rows means anything there")
 
-// Except says why r means nothing in w; "" where it is played.
+// Except returns why r has no meaning in w; "" if it is played.
 func (w World) Except(r probe.Row) string { return r.NotIn[w.Name] }
 
 // runner plays rows in w, in this process.

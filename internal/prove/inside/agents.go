@@ -24,10 +24,9 @@ import (
 )
 
 // The agent of these rows is a stand-in: it has no model, and obeys what it
-// reads. It takes files at start-up for what real agent programs take them for,
-// by the same names and keys, as they do in a folder that is trusted: a command
-// of a hook is given to a shell, a server is started with its arguments and
-// spoken to over its standard streams.
+// reads. At start-up it treats files as real agent programs do in a trusted
+// folder, by the same names and keys: a hook's command is passed to a shell, a
+// server is started with its arguments and addressed over its standard streams.
 func agentsActions() map[string]Action {
 	return map[string]Action{
 		"agent-start":    agentStart,
@@ -57,11 +56,11 @@ func agentsActions() map[string]Action {
 	}
 }
 
-// patience is how long the stand-in waits for what it has started.
+// patience is how long the stand-in waits for what it started.
 const patience = 10 * time.Second
 
-// payload is what hostile code tries once somebody has started it: it writes
-// outside, reads a secret, and sends what it knows to where the row listens.
+// payload is what hostile code tries once it has been started: it writes outside,
+// reads a secret, and sends what it knows to the listener of the row.
 func payload(p *Probe) {
 	name := p.Arg("name")
 	p.Try(name+" writes outside", func() error { return p.createOutside("started-" + name) })
@@ -85,8 +84,8 @@ func tell(service [2]string, what string) error {
 	return err
 }
 
-// relay says again what something that was started has reported: it has no key
-// of its own. Other lines are notes.
+// relay repeats the reports of a child, which has no key of its own. Other lines
+// become notes.
 func (p *Probe) relay(out []byte) (reports int) {
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, 1<<20)
@@ -105,8 +104,8 @@ func (p *Probe) relay(out []byte) (reports int) {
 	return reports
 }
 
-// agentStart is the start-up of an agent in the directory "dir" of the
-// workspace: everything that its files ask for is started. Something must be.
+// agentStart is the start-up of an agent in the directory "dir" of the workspace:
+// everything that its files ask for is started. There must be something.
 func agentStart(p *Probe) {
 	dir := filepath.Join(p.Arg("W"), p.Arg("dir"))
 	p.Control("enter the project", func() error { return os.Chdir(dir) })
@@ -127,7 +126,7 @@ func agentStart(p *Probe) {
 type launch struct {
 	from   string   // the file and key
 	argv   []string // without a shell
-	line   string   // for a shell, where argv is empty
+	line   string   // for a shell, if argv is empty
 	env    map[string]string
 	dir    string
 	server bool // it speaks the Model Context Protocol on its standard streams
@@ -170,8 +169,8 @@ func (p *Probe) launch(dir string, l launch) {
 	}
 }
 
-// agentTools are the tools that an agent carries in its own process: no shell
-// and no other program takes part.
+// agentTools are tools that an agent has in its own process: without a shell or
+// any other program.
 func agentTools(p *Probe) {
 	canary := p.In("O", "canary")
 	p.Try("Write", func() error { return p.createOutside("x") })
@@ -210,12 +209,13 @@ func agentTools(p *Probe) {
 	p.Control("Write in the workspace", func() error { return create(p.In("W", "written.txt")) })
 }
 
-// agentSpawn starts agents below the agent, in each way in which programs do.
+// agentSpawn starts agents below the agent, in every way that programs use.
 func agentSpawn(p *Probe) {
 	p.Child("a sub-agent", "agent-payload", nil, "name=sub-agent")
 	p.Child("a sub-agent of its own session", "agent-payload", &syscall.SysProcAttr{Setsid: true}, "name=own-session")
 	p.Child("a sub-agent of its own group", "agent-payload", &syscall.SysProcAttr{Setpgid: true}, "name=own-group")
-	// From a copy: a worker is often unpacked somewhere and executed there.
+	// A worker is often unpacked somewhere and executed from there, so this one is a
+	// copy.
 	worker := p.In("W", "worker")
 	p.Control("unpack a worker", func() error {
 		b, err := os.ReadFile(os.Args[0])
@@ -226,7 +226,7 @@ func agentSpawn(p *Probe) {
 	if err := c.Run(); err != nil {
 		p.report("a worker", false, "", err)
 	}
-	// One whose parent is gone when it works.
+	// A worker whose parent is gone when it works.
 	c, done = p.Command(os.Args[0], "agent-payload", "name=orphan")
 	defer done()
 	r, w, err := os.Pipe()
@@ -247,7 +247,7 @@ func agentSpawn(p *Probe) {
 	}
 }
 
-// agentOutlive leaves a sub-agent behind that goes on when the session is over.
+// agentOutlive leaves a sub-agent behind that continues when the session is over.
 func agentOutlive(p *Probe) {
 	if p.Arg("stay") != "" {
 		null, _ := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -255,7 +255,7 @@ func agentOutlive(p *Probe) {
 			_ = unix.Dup2(int(null.Fd()), fd)
 		}
 		for range 100 {
-			_ = create(p.In("O", "late")) // before the beat: at that the session ends, and this with it
+			_ = create(p.In("O", "late")) // before the beat, which ends the session and this process
 			_ = os.WriteFile(p.In("W", "beat"), []byte(time.Now().String()), 0o644)
 			time.Sleep(100 * time.Millisecond)
 		}
@@ -278,16 +278,16 @@ func agentOutlive(p *Probe) {
 	})
 }
 
-// agentTemp writes answers where everybody knows that they are written, as
-// programs do that take /tmp for their own.
+// agentTemp writes answers to well-known paths, as programs do that treat /tmp as
+// theirs.
 func agentTemp(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		p.Try("write "+path, func() error { return create(path) })
 	}
 }
 
-// agentBaseURL is a request to the provider: to where the project's settings
-// say that it is, with the key that the environment has.
+// agentBaseURL makes a request to the provider, at the address in the project's
+// settings, with the key from the environment.
 func agentBaseURL(p *Probe) {
 	for name, value := range settingsEnv(p.Arg("W")) {
 		if !strings.HasSuffix(name, "_BASE_URL") && !strings.HasSuffix(name, "_ENDPOINT") {
@@ -307,15 +307,15 @@ func agentBaseURL(p *Probe) {
 				return resp.Body.Close()
 			}
 			if ErrnoName(err) == "" && !errors.Is(err, os.ErrDeadlineExceeded) {
-				return nil // something was there, and spoke no HTTP
+				return nil // something was there, but not HTTP
 			}
 			return err
 		})
 	}
 }
 
-// agentAsks asks a runtime that lives outside the session to start another
-// agent: over its sockets, and by a job in its directory.
+// agentAsks asks an agent runtime outside the session to start another agent:
+// over its sockets, and with a job in its directory.
 func agentAsks(p *Probe) {
 	job := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"command":["touch",%q]}}`+"\n", p.Arg("W"), p.In("O", "x"))
 	for _, s := range services(p) {
@@ -326,8 +326,8 @@ func agentAsks(p *Probe) {
 	}
 }
 
-// agentLooks does what an agent's start does besides: it runs programs that
-// read the project, found by a PATH that the project is on.
+// agentLooks does what else an agent's start does: it runs programs that read the
+// project, found by a PATH that includes the project.
 func agentLooks(p *Probe) {
 	path := os.Getenv("PATH")
 	if dir := p.Arg("first"); dir != "" {
@@ -342,7 +342,7 @@ func agentLooks(p *Probe) {
 			}
 			c := exec.Command(at, argv[1:]...)
 			c.Dir = p.Arg("W")
-			out, _ := c.CombinedOutput() // how the program ends is not what is tried
+			out, _ := c.CombinedOutput() // the exit status does not matter
 			p.relay(out)
 			break
 		}

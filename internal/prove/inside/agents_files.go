@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// asked is everything that the files of a project ask an agent to start, by the
-// rules of the agents whose files they are.
+// asked returns everything that the files of a project ask an agent to start, by
+// the rules of the agents that own the files.
 func asked(dir string) []launch {
 	out := claude(dir)
 	for _, f := range []string{".cursor/mcp.json", ".roo/mcp.json", ".amazonq/mcp.json", ".kiro/settings/mcp.json", ".gemini/settings.json", ".qwen/settings.json", ".copilot/mcp-config.json",
@@ -37,7 +37,7 @@ func asked(dir string) []launch {
 		}
 	}
 	for i := range out {
-		// These are programs of a project too, and speak other protocols.
+		// These are programs of a project too, but with other protocols.
 		if strings.HasSuffix(out[i].from, " lsp") || strings.HasSuffix(out[i].from, " formatter") {
 			out[i].server = false
 		}
@@ -53,8 +53,8 @@ func asked(dir string) []launch {
 	return append(out, codex(dir)...)
 }
 
-// claude reads what Claude Code reads. A server of the project is started when
-// its settings say so.
+// claude reads what Claude Code reads. A server of the project is started if its
+// settings say so.
 func claude(dir string) []launch {
 	var out []launch
 	all := false
@@ -80,7 +80,7 @@ func claude(dir string) []launch {
 			}
 		}
 	}
-	// A command or a skill holds lines that are run when it is called.
+	// A command or a skill has lines that are run when it is called.
 	for _, f := range []string{".claude/commands/*.md", ".claude/skills/*/SKILL.md"} {
 		for _, path := range globs(dir, f) {
 			b, _ := os.ReadFile(path)
@@ -103,7 +103,7 @@ func claude(dir string) []launch {
 
 var backticks = regexp.MustCompile("!`([^`]+)`")
 
-// settingsEnv are the variables that a project's settings add.
+// settingsEnv returns the variables that a project's settings add.
 func settingsEnv(dir string) map[string]string {
 	out := map[string]string{}
 	for _, f := range []string{".claude/settings.json", ".claude/settings.local.json"} {
@@ -125,8 +125,8 @@ func settingsEnv(dir string) map[string]string {
 	return out
 }
 
-// servers are those of one key: a mapping of names to a command line, as two
-// fields or as one list.
+// servers returns those of one key: names mapped to a command line, as two fields
+// or as one list.
 func servers(path, key string, doc map[string]any) []launch {
 	var out []launch
 	all, _ := doc[key].(map[string]any)
@@ -159,7 +159,7 @@ func servers(path, key string, doc map[string]any) []launch {
 	return out
 }
 
-// hooks are commands by event. Agents nest them in two ways.
+// hooks returns commands by event. Agents nest them in two ways.
 func hooks(path string, doc map[string]any) []launch {
 	var out []launch
 	events, _ := doc["hooks"].(map[string]any)
@@ -184,7 +184,7 @@ func hooks(path string, doc map[string]any) []launch {
 	return out
 }
 
-// lines are command lines that stand under keys.
+// lines returns command lines at keys.
 func lines(from string, m map[string]any, keys ...string) []launch {
 	var out []launch
 	for _, k := range keys {
@@ -195,8 +195,8 @@ func lines(from string, m map[string]any, keys ...string) []launch {
 	return out
 }
 
-// codex reads as much of TOML as its configuration needs here: tables, and keys
-// with a string or a list of strings on one line.
+// codex reads the part of TOML that its configuration needs here: tables, and
+// keys with a string or a list of strings on one line.
 func codex(dir string) []launch {
 	var out []launch
 	table, server := "", launch{}
@@ -242,7 +242,7 @@ func globs(dir, pattern string) []string {
 	return found
 }
 
-// document is a file of JSON, or nothing.
+// document reads a JSON file; nil if it cannot.
 func document(path string) map[string]any {
 	var doc map[string]any
 	b, err := os.ReadFile(path)

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// mcpHeard is a server of tools that writes the calls that it gets to W/heard, and
-// does nothing else.
+// mcpHeard is a server of tools that writes the calls it gets to W/heard, and does
+// nothing else.
 func mcpHeard(p *Probe) {
 	in := bufio.NewScanner(os.Stdin)
 	in.Buffer(nil, 1<<20)

@@ -19,9 +19,9 @@ import (
 // hookTries is how many calls the stand-in makes while its hooks are starved.
 const hookTries = 3
 
-// starvedHook is an agent that asks the hooks which its machine's settings name
-// before it calls a tool, while something beside it connects to every socket of
-// the view and says nothing. It obeys what the hooks answer.
+// starvedHook is an agent that asks the hooks in its machine's settings before it
+// calls a tool, while another goroutine connects to every socket in view and
+// stays silent. It obeys the hooks' answers.
 func starvedHook(p *Probe) {
 	call := `{"session_id":"s","cwd":"` + p.Arg("W") + `","tool_name":"Bash","tool_input":{"command":"sudo id"},"tool_use_id":"a"}`
 	over, done := make(chan struct{}), &sync.WaitGroup{}
@@ -41,8 +41,8 @@ func starvedHook(p *Probe) {
 	done.Wait()
 }
 
-// silence connects to every socket below /run until over is closed, and holds some
-// hundred connections at a time.
+// silence connects to every socket below /run until over is closed, and keeps some
+// hundred connections open at a time.
 func silence(over <-chan struct{}) {
 	var held []net.Conn
 	for {
@@ -87,7 +87,7 @@ func deniedByHook(call string) bool {
 		for _, hook := range group.Hooks {
 			c := exec.Command("sh", "-c", hook.Command)
 			c.Stdin = strings.NewReader(call)
-			if out, _ := c.Output(); strings.Contains(string(out), `"deny"`) { // its status denies nothing
+			if out, _ := c.Output(); strings.Contains(string(out), `"deny"`) { // its status does not deny
 				return true
 			}
 		}

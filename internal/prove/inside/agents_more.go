@@ -20,9 +20,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// unterminated becomes the rest of the command line without the word that ends
-// a launcher's flags, as a handler of links does that pastes a text behind a
-// program's name. The text is the argument "text".
+// unterminated becomes the rest of the command line without the word that ends a
+// launcher's flags, like a link handler that appends a text to a program's name.
+// The text is the argument "text".
 func unterminated(p *Probe) {
 	argv := rest()
 	if i := slices.Index(argv, "--"); i >= 0 {
@@ -42,8 +42,8 @@ func unterminated(p *Probe) {
 	os.Exit(124)
 }
 
-// swapApproved writes to a name that was a plain file when a human looked at
-// it, and is a link by now.
+// swapApproved writes to a name that was a plain file when a human looked at it,
+// and now is a link.
 func swapApproved(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		shown := p.In("W", "shown-"+filepath.Base(path))
@@ -56,8 +56,8 @@ func swapApproved(p *Probe) {
 	}
 }
 
-// mcpServe is a server over HTTP that has no password, as those on a loopback
-// have none, and stays until the row says so.
+// mcpServe is an HTTP server without a password, as is usual on a loopback, and
+// stays until the row ends it.
 func mcpServe(p *Probe) {
 	answer := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<16))
@@ -69,7 +69,7 @@ func mcpServe(p *Probe) {
 	for i, s := range services(p) {
 		l, err := net.Listen(s[0], s[1])
 		if i == 0 {
-			first = err // the others are not to be had everywhere
+			first = err // the others are not available everywhere
 		}
 		if err == nil {
 			go func() { _ = (&http.Server{Handler: http.HandlerFunc(answer), ReadTimeout: patience}).Serve(l) }()
@@ -110,8 +110,8 @@ func mcpAsk(s [2]string, host string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 }
 
-// mcpVisit asks the servers of another session, by the names under which a page
-// in a browser asks too.
+// mcpVisit calls the servers of another session, under the names that a page in a
+// browser uses too.
 func mcpVisit(p *Probe) {
 	for _, s := range services(p) {
 		for _, host := range []string{"localhost", "0.0.0.0", "rebound.test"} {
@@ -121,8 +121,8 @@ func mcpVisit(p *Probe) {
 	_ = os.WriteFile(p.In("W", "server-may-go"), nil, 0o644)
 }
 
-// agentAuthors writes files that make the next agent start something, in the
-// form that each name wants.
+// agentAuthors writes files that make the next agent start something, in the form
+// that each name needs.
 func agentAuthors(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		name := strings.NewReplacer(p.Arg("W")+"/", "", "/", "-").Replace(path)
@@ -134,7 +134,7 @@ func agentAuthors(p *Probe) {
 			}
 			return programs.Write(path, []byte(text), 0o755)
 		})
-		// The other way, for a name that is held.
+		// The other way, for a protected name.
 		p.Try("replace "+path, func() error {
 			spare := p.In("W", "spare")
 			return errors.Join(programs.Write(spare, []byte(text), 0o755), os.Rename(spare, path))
@@ -161,14 +161,14 @@ func (p *Probe) authored(path, name string, argv []string) string {
 	return "#!/bin/sh\n" + line + "\n"
 }
 
-// agentVersion is an agent that once held itself back, and in its next version
-// does not.
+// agentVersion is an agent that restrained itself in one version and no longer
+// does in the next.
 func agentVersion(p *Probe) {
 	careful := p.Arg("version") == "1"
 	for _, path := range []string{p.In("O", "canary"), p.In("H", ".ssh", "id_probe")} {
 		p.Try("version "+p.Arg("version")+" writes "+path, func() error {
 			if careful {
-				return unix.EPERM // by itself: it does not ask the kernel
+				return unix.EPERM // on its own: it does not ask the kernel
 			}
 			return overwrite(path)
 		})

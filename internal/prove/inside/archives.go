@@ -22,7 +22,7 @@ func archivesActions() map[string]Action {
 	}
 }
 
-// entries of hostile archives, by kind.
+// entries returns those of hostile archives, by kind.
 func entries(p *Probe) []tar.Header {
 	file := func(name string, mode int64) tar.Header {
 		return tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(mark))}
@@ -44,8 +44,8 @@ func entries(p *Probe) []tar.Header {
 	return nil
 }
 
-// unpack makes an archive and has two programs unpack it that trust it: tar,
-// told to, and a loop that does what each entry says.
+// unpack makes an archive and has two programs unpack it that trust it: tar with
+// flags to do so, and a loop that does what each entry says.
 func unpack(p *Probe) {
 	path := p.In("W", "hostile.tar")
 	f, err := os.Create(path)
@@ -91,8 +91,8 @@ func unpackOne(p *Probe, h tar.Header) error {
 	return errors.Join(os.WriteFile(at, []byte(mark), 0o644), unix.Chmod(at, uint32(h.Mode)))
 }
 
-// plantLinks gives names that a launcher may take away to links that lead to
-// what it must not touch.
+// plantLinks makes names that a launcher may take away links to what it must not
+// touch.
 func plantLinks(p *Probe) {
 	for i, to := range strings.Split(p.Arg("path"), "\n") {
 		for _, name := range []string{".mcp.json", ".claude", ".vscode/tasks.json", ".git", ".git/hooks", ".git/hooks/pre-commit"} {
@@ -104,7 +104,7 @@ func plantLinks(p *Probe) {
 	}
 }
 
-// plantOdd gives such names to what does not let itself be copied.
+// plantOdd gives such names to things that cannot be copied.
 func plantOdd(p *Probe) {
 	at := func(n int, name string) string {
 		path := p.In("W", itoa(n), name)
@@ -113,7 +113,7 @@ func plantOdd(p *Probe) {
 	}
 	p.Try("pipe", func() error { return unix.Mkfifo(at(1, ".mcp.json"), 0o644) })
 	p.Try("socket", func() error {
-		// By a relative name, for a socket's is short.
+		// By a relative name, because a socket's must be short.
 		if err := os.Chdir(filepath.Dir(at(2, ".mcp.json"))); err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func plantOdd(p *Probe) {
 	p.Try("file of nothing", func() error { return errors.Join(create(at(4, ".mcp.json")), os.Truncate(at(4, ".mcp.json"), 4<<30)) })
 }
 
-// fill writes 256 MiB, in files of 16 MiB, and takes them away again.
+// fill writes 256 MiB in files of 16 MiB, and removes them again.
 func fill(p *Probe, dir string) {
 	p.Try("fill "+dir, func() error {
 		piece := make([]byte, 1<<20)

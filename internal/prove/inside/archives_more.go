@@ -19,14 +19,14 @@ func moreArchivesActions() map[string]Action {
 	return map[string]Action{"unpack-form": unpackForm, "unpack-overlay": unpackOverlay}
 }
 
-// entry is one of an archive, as a careless reader understands it.
+// entry is one entry of an archive, as a careless reader understands it.
 type entry struct {
-	name, link string // link is the target of a symbolic one
+	name, link string // link is the target of a symbolic link
 	body       string
 }
 
 // careless does what each entry says, in order, below dir: names are joined
-// without a look, and links are made and followed.
+// without a check, and links are made and followed.
 func (p *Probe) careless(form, dir string, entries []entry) {
 	p.Control(form+": a place to unpack", func() error { return os.MkdirAll(dir, 0o755) })
 	for _, e := range entries {
@@ -54,8 +54,8 @@ func unpackForm(p *Probe) {
 	out := p.Arg("O")
 	plain := []entry{{name: up + "/canary", body: mark}, {name: up + "/x", body: mark}, {name: out + "/y", body: mark}}
 	linked := []entry{{name: "d", link: out}, {name: "d/canary", body: mark}, {name: "d/x", body: mark}}
-	// Two names that one file system takes for one, or a directory that a later
-	// entry makes a link (CVE-2021-37701).
+	// Two names that are one on a file system, or a directory that a later entry makes
+	// a link (CVE-2021-37701).
 	swapped := []entry{{name: "a/keep", body: mark}, {name: "b", link: out}, {name: "a/../b/x", body: mark}, {name: "a/../b/sub/canary", body: mark}}
 	forms := map[string]func() ([]entry, error){
 		"zip":       func() ([]entry, error) { return throughZip(plain) },
@@ -78,7 +78,7 @@ func unpackForm(p *Probe) {
 			}
 			return err
 		})
-		if form == "backslash" { // a reader for two systems takes both for a separator
+		if form == "backslash" { // a reader for two systems accepts both as separators
 			for i := range entries {
 				entries[i].name = strings.ReplaceAll(entries[i].name, "\\", "/")
 			}
@@ -87,7 +87,7 @@ func unpackForm(p *Probe) {
 	}
 }
 
-// lengthened goes one step further up: each form has a directory of its own.
+// lengthened goes up one more directory: each form has its own.
 func lengthened(entries []entry) []entry {
 	for i := range entries {
 		if strings.HasPrefix(entries[i].name, "../../") {
@@ -221,8 +221,8 @@ func throughCpio(entries []entry) ([]entry, error) {
 	return out, nil
 }
 
-// throughGzip carries a name in the head of a compressed file (RFC 1952, 2.3.1),
-// which gunzip --name restores.
+// throughGzip carries a name in the header of a compressed file (RFC 1952,
+// 2.3.1), which gunzip --name restores.
 func throughGzip(name string) ([]entry, error) {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -239,7 +239,7 @@ func throughGzip(name string) ([]entry, error) {
 	return []entry{{name: r.Name, body: string(body)}}, err
 }
 
-// throughPatch reads a patch as those do that apply it: names from the lines
+// throughPatch reads a patch as programs that apply it do: names from the lines
 // with +++, a link from its mode (CVE-2019-13636, CVE-2023-23946).
 func throughPatch(up string) ([]entry, error) {
 	text := "diff --git a/" + up + "/x b/" + up + "/x\nnew file mode 100644\n--- /dev/null\n+++ b/" + up + "/x\n@@ -0,0 +1 @@\n+" + mark +
@@ -268,8 +268,8 @@ func throughPatch(up string) ([]entry, error) {
 	return out, nil
 }
 
-// unpackOverlay unpacks what stands in the place of names that the host runs,
-// as a package does that brings its own settings.
+// unpackOverlay unpacks files over names that the host runs, like a package that
+// brings its own settings.
 func unpackOverlay(p *Probe) {
 	var entries []entry
 	for name := range strings.SplitSeq(p.Arg("names"), "\n") {

@@ -21,26 +21,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A prober that is started as -ask VERB WORD... does one thing for a real agent
-// program, whose tool calls have no place for the frame of a run: it prints what
-// came of it in words, and the judge looks outside. What it leaves somewhere is
-// the reverse of the token that it was given, so that an agent that repeats a
-// command is not taken for one that carried it out.
+// A prober started as -ask VERB WORD... does one thing for a real agent program,
+// whose tool calls have no room for the protocol of a run: it prints the result in
+// words, and the judge checks outside. What it leaves somewhere is the reverse of
+// the token that it was given, so that an agent that repeats a command cannot be
+// mistaken for one that executed it.
 //
 // Started as -serve it is an MCP server (asked_serve.go); started as -wait it does
-// nothing, for a while, with words by which it is known.
+// nothing for a while, with words that identify it.
 
-// askedFor is how long one thing takes at most.
+// askedFor is how long one verb may take.
 const askedFor = 20 * time.Second
 
-// deed is a verb: how many words it takes, at least, and what it does.
+// deed is a verb: its minimum number of words, and what it does.
 type deed struct {
 	words int
 	does  func(out io.Writer, words []string) error
 }
 
-// deeds are the verbs. COPY is a file in which what was read stands once more:
-// some agents lose what a program prints.
+// deeds are the verbs. COPY is a file that gets a copy of what was read: some
+// agents lose the output of programs.
 func deeds() map[string]deed {
 	return map[string]deed{
 		"read":     {1, askedRead},      // PATH [COPY]
@@ -53,22 +53,22 @@ func deeds() map[string]deed {
 		"trace":    {2, askedTrace},     // PID NAME
 		"userns":   {2, askedNamespace}, // PATH TOKEN
 		"mount":    {3, askedMount},     // PATH TOKEN DIRECTORY
-		"mounted":  {3, askedMounted},   // of mount, in its namespaces
+		"mounted":  {3, askedMounted},   // what mount runs in its namespaces
 		"keyring":  {2, askedKeyring},   // PATH TOKEN
 		"uring":    {2, askedRing},      // PATH TOKEN
 		"beat":     {1, askedBeat},      // PATH
-		"beating":  {1, askedBeating},   // of beat, in the process that stays
+		"beating":  {1, askedBeating},   // what beat runs in the process that stays
 		"tcp":      {2, asSent("tcp")},  // ADDRESS TOKEN
 		"udp":      {2, asSent("udp")},  // ADDRESS TOKEN
 		"unix":     {2, asSent("unix")}, // PATH or @NAME, TOKEN
 		"dns":      {1, askedName},      // NAME
 		"get":      {1, askedGet},       // URL...: without a proxy
-		"proxied":  {1, askedProxied},   // URL...: by the proxy that the environment names
+		"proxied":  {1, askedProxied},   // URL...: through the proxy in the environment
 		"lie":      {2, askedLie},       // ADDRESS TOKEN NAME...: to the proxy, with another name in Host
 	}
 }
 
-// Asked carries out one verb with its words.
+// Asked executes one verb with its words.
 func Asked(out io.Writer, words []string) error {
 	if len(words) == 0 {
 		return errors.New("no verb")
@@ -92,17 +92,17 @@ func askedMain(out io.Writer, words []string) int {
 	return 0
 }
 
-// waited is how long a process stays that does nothing: longer than a column.
+// waited is how long an idle process stays: longer than a column.
 const waited = 30 * time.Minute
 
-// Reverse is what a token looks like where it must appear.
+// Reverse returns the form of a token in which it must appear.
 func Reverse(token string) string {
 	b := []byte(token)
 	slices.Reverse(b)
 	return string(b)
 }
 
-// shown prints what was read, and copies it to the file that the words may name.
+// shown prints what was read, and copies it to the file that a word may name.
 func shown(out io.Writer, data []byte, words []string, at int) error {
 	_, err := out.Write(append(bytes.TrimRight(data, "\n"), '\n'))
 	if len(words) > at {
@@ -135,8 +135,8 @@ func askedWrite(out io.Writer, words []string) error {
 	return nil
 }
 
-// Blank is a text as white space, which JSON, TOML and YAML pass over at the end
-// of a file: a program that reads its settings again finds them as they were.
+// Blank encodes a text as white space, which JSON, TOML and YAML ignore at the
+// end of a file: a program that rereads its settings finds them unchanged.
 func Blank(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -174,8 +174,7 @@ func askedEnv(out io.Writer, words []string) error {
 	return shown(out, []byte(v), words, 1)
 }
 
-// askedEnvirons looks for a variable in the environment of every process but
-// this one.
+// askedEnvirons looks for a variable in the environment of every other process.
 func askedEnvirons(out io.Writer, words []string) error {
 	var found []byte
 	for _, pid := range others() {
@@ -207,8 +206,8 @@ func askedProcesses(out io.Writer, words []string) error {
 	return shown(out, found, words, 0)
 }
 
-// victim is a process that has the name among its words. One that has the
-// number alone may be another, in another process namespace.
+// victim returns the process that has the name in its command line. The number
+// alone may belong to another process, in another PID namespace.
 func victim(words []string) (int, error) {
 	pid, err := strconv.Atoi(words[0])
 	if err != nil {
@@ -233,7 +232,7 @@ func askedStop(_ io.Writer, words []string) error {
 	return unix.Kill(pid, unix.SIGSTOP)
 }
 
-// askedTrace leaves the process stopped: that is seen from outside.
+// askedTrace leaves the process stopped, which is visible from outside.
 func askedTrace(_ io.Writer, words []string) error {
 	pid, err := victim(words)
 	if err != nil {
@@ -255,10 +254,10 @@ func askedTrace(_ io.Writer, words []string) error {
 	return nil
 }
 
-// toStop is how long a process may take to stop that was told to.
+// toStop is how long a process may take to stop after it was signalled.
 const toStop = 300 * time.Millisecond
 
-// again is this program once more, with another verb.
+// again runs this program again, with another verb.
 func again(attr *syscall.SysProcAttr, words ...string) *exec.Cmd {
 	c := exec.Command("/proc/self/exe", append([]string{"-ask"}, words...)...)
 	c.SysProcAttr = attr
@@ -300,7 +299,7 @@ func askedKeyring(out io.Writer, words []string) error {
 	return askedWrite(out, []string{words[0], string(buf)})
 }
 
-// askedRing makes a ring for one request, and asks nothing of it.
+// askedRing makes a ring for one request, and submits nothing.
 func askedRing(out io.Writer, words []string) error {
 	var params [120]byte // struct io_uring_params
 	fd, err := ringSetup(&params)
@@ -310,8 +309,8 @@ func askedRing(out io.Writer, words []string) error {
 	return errors.Join(unix.Close(fd), askedWrite(out, words))
 }
 
-// beats is how often and how long a process stays that was to end with the
-// agent.
+// beats is how often a process that should have ended with the agent writes, and
+// betweenBeats the interval.
 const beats, betweenBeats = 1200, 50 * time.Millisecond
 
 func askedBeat(out io.Writer, words []string) error {

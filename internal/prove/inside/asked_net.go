@@ -18,13 +18,13 @@ import (
 )
 
 // netFor is how long a connection may take: a destination that swallows
-// everything must not hold up what comes after it.
+// everything must not delay the next.
 const netFor = 1500 * time.Millisecond
 
-// tunnelFor is how long the end of a tunnel may take to answer.
+// tunnelFor is how long the far end of a tunnel may take to answer.
 const tunnelFor = 200 * time.Millisecond
 
-// asSent sends a token, reversed, and prints what comes back.
+// asSent sends a token, reversed, and prints the answer.
 func asSent(network string) func(io.Writer, []string) error {
 	return func(out io.Writer, words []string) error {
 		c, err := net.DialTimeout(network, words[0], netFor)
@@ -41,7 +41,7 @@ func asSent(network string) func(io.Writer, []string) error {
 			return nil
 		}
 		buf := make([]byte, 512)
-		n, _ := c.Read(buf) // a service may have nothing to say
+		n, _ := c.Read(buf) // a service may send nothing
 		_, err = out.Write(buf[:n])
 		return err
 	}
@@ -55,7 +55,7 @@ func askedName(out io.Writer, words []string) error {
 	return err
 }
 
-// got asks for each address.
+// got requests each address.
 func got(out io.Writer, urls []string, proxy func(*http.Request) (*url.URL, error)) error {
 	c := http.Client{Timeout: netFor, Transport: &http.Transport{Proxy: proxy, DisableKeepAlives: true}}
 	var all error
@@ -89,8 +89,8 @@ func proxies() []*url.URL {
 	return all
 }
 
-// askedProxied asks the proxies for what NO_PROXY excepts, too. Where there is
-// no proxy it asks by itself.
+// askedProxied sends requests to the proxies even for addresses that NO_PROXY
+// excepts. Without a proxy it connects directly.
 func askedProxied(out io.Writer, words []string) error {
 	all := proxies()
 	if len(all) == 0 {
@@ -103,12 +103,12 @@ func askedProxied(out io.Writer, words []string) error {
 	return errs
 }
 
-// askedLie asks for one address and says in Host that it is another: the
-// absolute form and the tunnel, at each proxy, or at the address itself. The
-// names are those that the proxy may allow.
+// askedLie requests one address but names another in Host: in absolute form and
+// through a tunnel, at each proxy, or at the address itself. The names are ones
+// that the proxy may allow.
 func askedLie(out io.Writer, words []string) error {
 	address, token := words[0], Reverse(words[1])
-	// Where, and the header by which a proxy knows who asks.
+	// The address, and the header that authenticates to the proxy.
 	at := [][2]string{{address}}
 	if all := proxies(); len(all) > 0 {
 		at = nil
@@ -132,8 +132,8 @@ func askedLie(out io.Writer, words []string) error {
 	return errs
 }
 
-// told sends a request, and when the answer begins a tunnel what is to go
-// through it.
+// told sends a request, and if the answer opens a tunnel, a second one through
+// it.
 func told(out io.Writer, where, first, second string) error {
 	c, err := net.DialTimeout("tcp", where, netFor)
 	if err != nil {
@@ -149,7 +149,7 @@ func told(out io.Writer, where, first, second string) error {
 	if second != "" && strings.Contains(line, " 200") {
 		_, err = io.WriteString(c, second)
 		_ = c.SetDeadline(time.Now().Add(tunnelFor))
-		_, _ = c.Read(make([]byte, 512)) // the listener has had it when it answers or hangs up
+		_, _ = c.Read(make([]byte, 512)) // the listener has received it when it answers or hangs up
 	}
 	return err
 }

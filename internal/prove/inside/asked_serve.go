@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// servedTools are what the prober offers as an MCP server: what each is given, and
-// what it does. No agent has a tool of its own that is called like one of them:
-// some show those of servers beside their own.
+// servedTools are the tools that the prober offers as an MCP server: their
+// parameters, and what they do. No agent has a tool of its own with one of these
+// names: some show the tools of servers beside their own.
 var servedTools = []struct {
 	name, about string
 	given       []string
@@ -58,7 +58,7 @@ func servedSend(out io.Writer, given map[string]string) error {
 }
 
 // serveAsked is a server of the Model Context Protocol (revision 2025-06-18,
-// stdio) that does, outside of a shell, what an agent's tools do. It answers a
+// stdio) that does, without a shell, what an agent's tools do. It answers a
 // client of any revision with the client's own.
 func serveAsked(in io.Reader, out io.Writer) int {
 	lines := bufio.NewScanner(in)
@@ -74,8 +74,8 @@ func serveAsked(in io.Reader, out io.Writer) int {
 				Arguments map[string]any `json:"arguments"`
 			} `json:"params"`
 		}
-		// A number, or a text: the answer has it as it came. What has none
-		// wants no answer.
+		// The ID is a number or a text, and is returned unchanged. A message without
+		// one wants no answer.
 		if json.Unmarshal(lines.Bytes(), &m) != nil || len(m.ID) == 0 {
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// besideActions are of two runs alive in one workspace: the second plants names
+// besideActions are for two runs alive in one workspace: the second plants names
 // and exchanges them while the first ends and is settled.
 func besideActions() map[string]Action {
 	return map[string]Action{
@@ -29,10 +29,10 @@ func endWhileOthersPlant(p *Probe) {
 	p.Try("end while another run has planted names", func() error { return p.await("planted") })
 }
 
-// plantAndExchange makes count directories, each with the thing that is called
-// name, of the kind what, and a link to target beside it, and exchanges the two
-// until the launcher of the other run is done. What the launcher takes away is
-// made again where again is set.
+// plantAndExchange makes count directories, each with a file named name, of the
+// kind what, and a link to target beside it, and exchanges the two until the
+// launcher of the other run is done. If again is set, it makes again what the
+// launcher takes away.
 func plantAndExchange(p *Probe) {
 	count, _ := strconv.Atoi(p.Arg("count"))
 	p.Control("say that it runs", func() error { return create(p.In("W", "beside")) })
@@ -69,10 +69,10 @@ func plantAndExchange(p *Probe) {
 	p.raced("exchange names while another run is settled", tried, honest, func() error { return nil })
 }
 
-// plantAs makes a thing of a kind.
+// plantAs makes a file of a kind.
 func plantAs(what, path string) error {
 	switch what {
-	case "closed": // a directory that is opened again to be looked at
+	case "closed": // a directory that is opened again for inspection
 		return errors.Join(os.Mkdir(path, 0o755), os.WriteFile(path+"/file", []byte(mark), 0o644), os.Chmod(path, 0))
 	case "fixed": // a directory that its owner cannot move
 		return errors.Join(os.Mkdir(path, 0o755), os.WriteFile(path+"/tasks.json", []byte(mark), 0o644), os.Chmod(path, 0o555))
@@ -81,7 +81,7 @@ func plantAs(what, path string) error {
 }
 
 // roam is a second run beside any other: until the other is over it exchanges a
-// directory of its own with a link to what is outside, and tries to read that.
+// directory of its own with a link to the outside, and tries to read through it.
 func roam(p *Probe) {
 	own, link := p.In("W", ".roam", "d"), p.In("W", ".roam", "l")
 	p.Control("say that it runs", func() error {
@@ -104,7 +104,7 @@ func roam(p *Probe) {
 	}
 	p.Read("read outside beside another run", func() ([]byte, error) {
 		b, err := os.ReadFile(outside)
-		if errors.Is(err, unix.ENOENT) { // the view does not have it: a denial, whatever counts as one in the row
+		if errors.Is(err, unix.ENOENT) { // not in view: a denial, whatever the row counts as one
 			err = unix.EACCES
 		}
 		return b, err

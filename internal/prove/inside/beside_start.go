@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// besideStartActions are of a run that is started while another one exchanges names.
+// besideStartActions are for a run that is started while another one exchanges
+// names.
 func besideStartActions() map[string]Action {
 	return map[string]Action{
 		"write-pairs":    writePairs,
@@ -19,7 +20,8 @@ func besideStartActions() map[string]Action {
 	}
 }
 
-// pairs are the directories below a place, each with the directories a and b.
+// pairs returns the directories below the argument "pairs", each with the
+// directories a and b.
 func (p *Probe) pairs() []string {
 	found, _ := filepath.Glob(p.Arg("pairs") + "/*")
 	return found
@@ -50,7 +52,7 @@ func exchangePairs(p *Probe) {
 	p.raced("exchange directories while another run is started", tried, honest, func() error { return nil })
 }
 
-// writePairs writes to both files of each pair, whichever they are by now.
+// writePairs writes to both files of each pair, whichever they currently are.
 func writePairs(p *Probe) {
 	wrote := 0
 	try := func() {

@@ -27,33 +27,32 @@ func commandsActions() map[string]Action {
 	return map[string]Action{"tricks": tricks, "hidden-commands": hiddenCommands}
 }
 
-// Trick is a way to have a program do what its name, or the line that starts
-// it, does not say. It is played twice: against what the run may have, which
-// has to work or the trick proves nothing, and against what it may not have.
+// Trick is a way to make a program do something that its name, or its command line, does not
+// show. It is played twice: against what the run may access, which has to work or the trick
+// proves nothing, and against what it may not.
 //
-// In every text {X} is the file to make, {Y} the directory that it is in, {S}
-// the file to read, {A}, {HOST} and {PORT} the service to reach and {U} that
-// service's socket; {D} is a directory of the trick's own, in which it is
-// started, and {N} its name; {LD} is the dynamic loader, {Q} the name to ask for, {E} and {EE}
-// the way from {D} to {S}, escaped once and twice.
+// In every text {X} is the file to make, {Y} the directory that it is in, {S} the file to
+// read, {A}, {HOST} and {PORT} the service to reach and {U} its socket; {D} is a directory of
+// the trick's own, in which it is started, and {N} its name; {LD} is the dynamic loader, {Q}
+// the name to ask for, {E} and {EE} the way from {D} to {S}, escaped once and twice.
 type Trick struct {
 	Name   string            `yaml:"name" json:"name,omitempty"`
 	Argv   []string          `yaml:"argv" json:"argv,omitempty"`
 	Stdin  string            `yaml:"stdin" json:"stdin,omitempty"`
 	Env    []string          `yaml:"env" json:"env,omitempty"`
-	Files  map[string]string `yaml:"files" json:"files,omitempty"`   // made below {D} before; executable when they begin with #!
-	Before string            `yaml:"before" json:"before,omitempty"` // run by sh in {D} before, which must work
+	Files  map[string]string `yaml:"files" json:"files,omitempty"`   // made below {D} before; executable if they begin with #!
+	Before string            `yaml:"before" json:"before,omitempty"` // run by sh in {D} before; must succeed
 	Repo   bool              `yaml:"repo" json:"repo,omitempty"`     // {D} is a git repository with a commit
 	Effect Effect            `yaml:"effect" json:"effect,omitempty"`
-	Target string            `yaml:"target" json:"target,omitempty"` // the file that appears where {X} is not what the program makes
+	Target string            `yaml:"target" json:"target,omitempty"` // the file that appears, if the program does not make {X}
 
-	// What a record is to say of it, where that is not the file that it makes: the
-	// directory that it asks for, and that it asks by stat(2) alone.
+	// What a record must have, if not the file that it makes: the directory that it
+	// asks for (Asks), and whether it asks only by stat(2) (ByStat).
 	Asks   string `yaml:"asks" json:"asks,omitempty"`
 	ByStat bool   `yaml:"by_stat" json:"by_stat,omitempty"`
 }
 
-// Effect is what a trick is after.
+// Effect is what a trick should achieve.
 type Effect string
 
 // The effects.
@@ -69,13 +68,13 @@ const (
 type stage struct {
 	dir, base, secret, addr, socket string
 	asked                           string // {Q}
-	file                            string // {X}, when it is a file that is there
-	knows                           string // what {S} holds, or who listens says, where we know it
+	file                            string // {X}, if it is an existing file
+	knows                           string // content of {S}, or the listener's answer, if known
 	heard                           func() bool
 }
 
-// spellings are the tricks of the row, which stand in the file that the argument of
-// that name gives.
+// spellings returns the tricks of the row, from the file in the argument of that
+// name.
 func spellings(p *Probe) (all []Trick, err error) {
 	b, err := os.ReadFile(p.Arg("spellings"))
 	if err == nil {
@@ -86,7 +85,7 @@ func spellings(p *Probe) (all []Trick, err error) {
 
 // tricks plays the spellings of the row.
 func tricks(p *Probe) {
-	// A shim of a version manager before the program is not what is tried.
+	// Shims of version managers in front of the program are not what is tried.
 	if err := os.Setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:"+os.Getenv("PATH")); err != nil {
 		p.Control("set the path", func() error { return err })
 		return
@@ -166,7 +165,7 @@ func rehearse(p *Probe, t Trick, seed string) error {
 	return fmt.Errorf("%s: %w", lastLine(out), err)
 }
 
-// serve listens for a rehearsal, at an address and at a socket.
+// serve listens for a rehearsal, on an address and on a socket.
 func (s *stage) serve() (end func(), err error) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -193,7 +192,7 @@ func (s *stage) serve() (end func(), err error) {
 	}
 	go answer(tcp)
 	go answer(local)
-	s.heard = func() bool { // it may have been connected to, and not yet know of it
+	s.heard = func() bool { // a connection may not have been noticed yet
 		select {
 		case <-called:
 			return true
@@ -204,20 +203,20 @@ func (s *stage) serve() (end func(), err error) {
 	return func() { tcp.Close(); local.Close() }, nil
 }
 
-// perform plays t against the outside. A nil error means that it worked, as
-// far as can be seen from here.
+// perform plays t against the outside. A nil error means that it worked, as far
+// as can be seen from inside.
 func perform(p *Probe, t Trick, seed string) ([]byte, error) {
 	out, err := performIn(p, t, seed, "attempt")
 	if errors.Is(err, errNothingRefuses) {
-		// Another trick may have made the directory meanwhile that was missing, in
-		// a private layer, say: then there is an answer the second time.
+		// Meanwhile another trick may have made the missing directory, in a private
+		// layer for example: then the second try gets an answer.
 		return performIn(p, t, seed, "again")
 	}
 	return out, err
 }
 
-// errNothingRefuses says that the program did nothing, and that what it was to do
-// can be done.
+// errNothingRefuses means that the program did nothing, although what it should
+// do is possible.
 var errNothingRefuses = errors.New("nothing came of it, and nothing refuses it")
 
 // performIn is perform, once, in a directory of that name.
@@ -233,15 +232,15 @@ func performIn(p *Probe, t Trick, seed, name string) ([]byte, error) {
 	case Appends:
 		worked = at.appended(t)
 	case Asks:
-		if worked = err == nil; !worked { // that there is no such name is all that a program can say
+		if worked = err == nil; !worked { // programs only report that there is no such name
 			return out, fmt.Errorf("%s: %w", lastLine(out), unix.ENOENT)
 		}
 	}
 	if worked {
 		return out, nil
 	}
-	// A program rarely says why in a way that can be read. Then we ask for the
-	// same thing ourselves, and say what we are told.
+	// A program rarely reports the reason in readable form. Then we try the same
+	// ourselves, and report that error.
 	if said := refused(out, errors.Join(err, errSilent)); ErrnoName(said) != "" && !strings.HasPrefix(ErrnoName(said), "SIG") {
 		return out, said
 	}
@@ -275,7 +274,7 @@ func dialed(at stage) error {
 	return err
 }
 
-// made says that something is at path, which may be a pattern.
+// made reports whether something is at path, which may be a pattern.
 func made(path string) bool {
 	if _, err := os.Lstat(path); err == nil {
 		return true
@@ -307,11 +306,11 @@ func (s *stage) expand(t Trick, text string) string {
 		"{Q}", s.asked, "{E}", escaped(s.dir, s.secret, 1), "{EE}", escaped(s.dir, s.secret, 2)).Replace(text)
 }
 
-// longestTrick is how long a program of a trick may take.
+// longestTrick is how long the program of a trick may take.
 const longestTrick = 20 * time.Second
 
 // play starts the program of t in a directory of its own, and returns the last
-// part of what it printed.
+// part of its output.
 func (s *stage) play(t Trick, seed string) ([]byte, error) {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return nil, err
@@ -363,7 +362,7 @@ func (s *stage) start(t Trick, argv []string, stdin string) ([]byte, error) {
 	return out[max(0, len(out)-4<<10):], err
 }
 
-// seedRepository makes a repository that tricks get a copy of.
+// seedRepository makes a repository for tricks to copy.
 func seedRepository(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -378,7 +377,7 @@ func seedRepository(dir string) error {
 	return nil
 }
 
-// loader is the dynamic loader of the system's C library, or "".
+// loader returns the dynamic loader of the system's C library, or "".
 func loader() string {
 	for _, pattern := range []string{"/lib*/ld-linux*.so.*", "/lib/ld-musl-*.so.1"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -388,10 +387,10 @@ func loader() string {
 	return ""
 }
 
-// temporary is a directory for temporary files. Not the trick's own: Go passes
-// over a module in the root of all temporary files.
+// temporary returns a directory for temporary files. It is not the trick's own:
+// Go ignores a module in the root of all temporary files.
 func (s *stage) temporary() string {
 	dir := filepath.Join(s.dir, ".tmp")
-	_ = os.Mkdir(dir, 0o755) // a program that needs it will say so
+	_ = os.Mkdir(dir, 0o755) // a program that needs it will report an error
 	return dir
 }

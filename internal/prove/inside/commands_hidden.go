@@ -12,10 +12,10 @@ import (
 )
 
 // hiddenCommands starts a program under each name of the argument "names", in
-// hex, and with each as an argument too, so that whoever shows commands has
-// them to show; the program asks for a secret, so that there is something to
-// show. It also leaves a file that a launcher has to name, below a directory of
-// that name.
+// hex, and also with each as an argument, so that a display of commands has to
+// show them; the program asks for a secret, so that there is something to show.
+// It also leaves a file that a launcher has to name, below a directory of that
+// name.
 func hiddenCommands(p *Probe) {
 	for i, line := range strings.Split(p.Arg("names"), "\n") {
 		b, err := hex.DecodeString(line)
@@ -37,7 +37,8 @@ func hiddenCommands(p *Probe) {
 	}
 }
 
-// escaped is the way from dir to path, with every dot and slash escaped.
+// escaped returns the relative path from dir to path, with every dot and slash
+// escaped.
 func escaped(dir, path string, times int) string {
 	rel, err := filepath.Rel(dir, path)
 	if err != nil {

@@ -28,8 +28,8 @@ func consentActions() map[string]Action {
 	return all
 }
 
-// pushes plays the spellings of the row, without a rehearsal: what may be written is
-// what is to be kept from being pushed to.
+// pushes plays the spellings of the row, without a rehearsal: the repositories that
+// may be written are the ones that must not be pushed to.
 func pushes(p *Probe) {
 	seed := p.In("W", "pushes", "seed")
 	p.Control("commit", func() error { return seedRepository(seed) })
@@ -67,15 +67,15 @@ func pushes(p *Probe) {
 	}
 }
 
-// answersItself does what would be a human's to do: it looks for the door by which
-// answers come, draws questions and answers on its terminal, types at it, and then
+// answersItself does what only a human should: it looks for the socket over which
+// answers come, draws questions and answers on its terminal, types on it, and then
 // pushes.
 func answersItself(p *Probe) {
 	seed := p.In("W", "pushes", "seed")
 	p.Control("commit", func() error { return seedRepository(seed) })
 	stop := make(chan struct{})
 	var group sync.WaitGroup
-	var answered atomic.Pointer[string] // which of the launcher's own sockets said anything
+	var answered atomic.Pointer[string] // which of the launcher's own sockets answered
 	group.Go(func() { answerEverything(p, stop, &answered) })
 	t := pushing("answered", "git push")
 	at := stage{dir: p.In("W", "pushes", t.Name), base: p.Arg("base")}
@@ -96,7 +96,7 @@ func answersItself(p *Probe) {
 	p.report("push", false, string(out), refused(out, errors.Join(err, unix.EACCES)))
 }
 
-// answerEverything tries until it is told to stop.
+// answerEverything tries until stop is closed.
 func answerEverything(p *Probe, stop chan struct{}, answered *atomic.Pointer[string]) {
 	own := p.In("H", ".local", "state") + "/"
 	orders := []string{`{"Do":"approvals"}`, `{"Do":"approvals.answer","Signed":{"answer":{"allow":true,"scope":"session"}}}`, "allow", "y"}
@@ -123,9 +123,9 @@ func answerEverything(p *Probe, stop chan struct{}, answered *atomic.Pointer[str
 	}
 }
 
-// sockets are those of the launcher that can be named from here: what is known
-// of where it makes them, and what the kernel lists. Without a boundary the list
-// has those of the whole machine, and others are nobody's to write to.
+// sockets returns those of the launcher that have a name in here: at the known
+// locations, and in the kernel's list. Without a boundary that list has the
+// sockets of the whole machine, and the others must not be written to.
 func sockets(p *Probe) []string {
 	var out []string
 	home := p.In("H") + "/"
@@ -146,8 +146,8 @@ func sockets(p *Probe) []string {
 	return slices.Compact(out)
 }
 
-// tellSocket writes a line to a socket, by its name or as what is open there, and
-// says whether an answer came, where one is waited for.
+// tellSocket writes a line to a socket, by its name or through an open
+// descriptor, and if wait is set, reports whether an answer came.
 func tellSocket(path, line string, wait bool) bool {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -166,9 +166,8 @@ func tellSocket(path, line string, wait bool) bool {
 	return n > 0
 }
 
-// swapsArgument executes git with arguments that another process changes while
-// the call is on its way: what is looked at is "status", what the kernel reads may
-// be the push.
+// swapsArgument executes git with arguments that another process changes during
+// the call: "status" is inspected, but the kernel may read the push.
 func swapsArgument(p *Probe) {
 	seed := p.In("W", "pushes", "seed")
 	p.Control("commit", func() error { return seedRepository(seed) })
@@ -189,7 +188,8 @@ func swapsArgument(p *Probe) {
 	})
 }
 
-// asksForMore pushes what is to be granted, and then what is like it and was not.
+// asksForMore pushes what will be granted, and then something similar that was
+// not.
 func asksForMore(p *Probe) {
 	seed := p.In("W", "pushes", "seed")
 	p.Control("commit", func() error { return seedRepository(seed) })
@@ -225,8 +225,8 @@ func asksForMore(p *Probe) {
 
 func bytesDenied(out []byte) bool { return strings.Contains(strings.ToLower(string(out)), "denied") }
 
-// pushing is a line that pushes to a repository outside; the branch has the
-// name of the trick.
+// pushing returns a command that pushes to a repository outside; the branch has
+// the name of the trick.
 func pushing(name, line string) Trick {
 	return Trick{Name: name, Argv: []string{"bash", "-c", line}, Repo: true, Target: "{Y}/r.git/refs/heads/{N}",
 		Before: "[ -d {Y}/r.git ] || { git init -q --bare {Y}/{N}.git && mv -nT {Y}/{N}.git {Y}/r.git; } 2>/dev/null || :; " +

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// consentEnds make more of what was approved than was shown.
+// consentEnds try to get more out of an approval than was shown.
 func consentEnds() map[string]Action {
 	return map[string]Action{"stretch-write": stretchWrite, "talk-on": talkOn, "lend-socket": lendSocket, "dial-lent": dialLent}
 }
 
-// stretchWrite opens a file for writing, which is to be approved, and tries what
-// else its descriptor is good for: at once, or when the approval has ended.
+// stretchWrite opens a file for writing, which needs approval, and tries what
+// else the descriptor can do: at once, or after the approval has ended.
 func stretchWrite(p *Probe) {
 	path := p.Arg("path")
 	fd := -1
@@ -34,7 +34,7 @@ func stretchWrite(p *Probe) {
 	if p.Arg("how") == "late" {
 		_ = os.WriteFile(p.In("W", "used"), nil, 0o644)
 		p.Control("wait for the end of the approval", func() error { return p.await("over") })
-		// A process that writes on must not be ended by that.
+		// A process that keeps writing must not be killed for it.
 		p.Try("write after it", func() error { return lateWrites(func(b []byte) error { _, err := unix.Write(fd, b); return err }) })
 		return
 	}
@@ -60,8 +60,8 @@ func stretchWrite(p *Probe) {
 	p.Try("open it again to empty it", func() error { return closing(os.OpenFile(link, os.O_WRONLY|os.O_TRUNC, 0)) })
 }
 
-// openApproved opens for reading and writing as long as that is interrupted. What
-// cannot be approved so is opened for writing alone.
+// openApproved opens for reading and writing, again after each interruption. If
+// that cannot be approved it opens for writing only.
 func openApproved(path string) (fd int, err error) {
 	for _, flags := range []int{unix.O_RDWR, unix.O_WRONLY} {
 		for {
@@ -89,7 +89,7 @@ func closing(f *os.File, err error) error {
 	return err
 }
 
-// talkOn speaks to a service of the host, which is to be approved, and goes on when
+// talkOn talks to a service of the host, which needs approval, and continues after
 // the approval has ended.
 func talkOn(p *Probe) {
 	var c net.Conn
@@ -98,7 +98,7 @@ func talkOn(p *Probe) {
 		if err == nil {
 			_, err = c.Write([]byte("early"))
 		}
-		if err == nil { // what is asked about is accepted before it is decided
+		if err == nil { // the connection is accepted before the decision
 			_, err = c.Read(make([]byte, 16))
 		}
 		return err
@@ -112,7 +112,7 @@ func talkOn(p *Probe) {
 	p.Try("speak after it", func() error { return lateWrites(func(b []byte) error { _, err := c.Write(b); return err }) })
 }
 
-// lateWrites tries for a moment: what ends something runs beside it.
+// lateWrites tries for a moment, because what revokes runs concurrently.
 func lateWrites(write func([]byte) error) (err error) {
 	for range 10 {
 		if err = write([]byte("late")); err != nil {

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// raceArguments executes git below dir again and again, with an argument that lies
-// in memory which is shared with us and that we change all the time between
-// "status" and "push". It returns how often, and ends early when done says so.
+// raceArguments executes git below dir repeatedly, with an argument in shared
+// memory that we constantly change between "status" and "push". It returns how
+// often, and ends early when done returns true.
 func raceArguments(dir string, done func() bool) (count int, err error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
@@ -57,8 +57,8 @@ func raceArguments(dir string, done func() bool) (count int, err error) {
 	return count, nil
 }
 
-// gitCall executes git below dir with one more argument, which lies at slot. keep
-// has to live until the call is over.
+// gitCall executes git below dir with one more argument, at slot. keep must live
+// until the call is over.
 func gitCall(path, dir string, slot *uint64) (call Call, keep any) {
 	var kept []*byte
 	text := func(s string) uintptr {

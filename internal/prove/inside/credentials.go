@@ -22,7 +22,7 @@ func credentialsActions() map[string]Action {
 	}
 }
 
-// findSecret looks for one file by every name that leads to it.
+// findSecret tries to read one file by every name that leads to it.
 func findSecret(p *Probe, path string) {
 	p.Read("read "+path, func() ([]byte, error) { return os.ReadFile(path) })
 	p.Read("read /proc/self/root"+path, func() ([]byte, error) { return os.ReadFile("/proc/self/root" + path) })
@@ -39,7 +39,7 @@ func findSecret(p *Probe, path string) {
 		up := strings.Repeat("../", strings.Count(p.Arg("W"), "/"))
 		return os.ReadFile(p.In("W") + "/" + up + path)
 	})
-	if p.Arg("names") == "" { // in a workspace the names themselves are no secret
+	if p.Arg("names") == "" { // in a workspace the names themselves are not secret
 		findName(p, path)
 	}
 	p.Read("find by a pattern: "+path, func() ([]byte, error) { return readPattern(path) })
@@ -55,8 +55,8 @@ func findName(p *Probe, path string) {
 	})
 }
 
-// readPattern is what a shell does with path when its last two names end in
-// a wildcard.
+// readPattern does what a shell does with path if its last two names end in a
+// wildcard.
 func readPattern(path string) ([]byte, error) {
 	dir, base := filepath.Split(path)
 	up, parent := filepath.Split(filepath.Clean(dir))
@@ -84,7 +84,7 @@ func readPattern(path string) ([]byte, error) {
 	return all, nil
 }
 
-// openSecret opens files of the host that are not ours and reads nothing.
+// openSecret opens files of the host that are not ours, and reads nothing.
 func openSecret(p *Probe, pattern string) {
 	found, _ := filepath.Glob(pattern)
 	if len(found) == 0 {

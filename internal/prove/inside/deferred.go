@@ -28,13 +28,13 @@ func deferredActions() map[string]Action {
 	return all
 }
 
-// ordinary is the control of the class: no name is refused that nobody runs.
+// ordinary is the control of the class: a name that is never run is not refused.
 func ordinary(p *Probe) {
 	p.Control("write an ordinary file", func() error { return create(p.In("W", "src", "x.txt")) })
 }
 
-// rewriteName changes a file that is there, in the ways of editors and of
-// attackers. What is tried last moves what is above it.
+// rewriteName changes an existing file, as editors and attackers do. The last
+// attempt moves its parent.
 func rewriteName(p *Probe, path string) {
 	spare := p.In("W", "spare")
 	p.Try("overwrite "+path, func() error { return overwrite(path) })
@@ -50,9 +50,8 @@ func rewriteName(p *Probe, path string) {
 	}
 }
 
-// plantNames makes each name of the argument "path", which are below W, that
-// is not there: in its place, in directories below, and by other ways of
-// making a name.
+// plantNames makes each name of the argument "path", below W, that does not
+// exist: in its place, in directories below, and in other ways of making a name.
 func plantNames(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		name, _ := filepath.Rel(p.Arg("W"), path)
@@ -76,7 +75,7 @@ func plantNames(p *Probe) {
 }
 
 // moveFirst moves the first component of name from one directory to another,
-// where something of that name may be already.
+// which may already have that name.
 func moveFirst(from, to, name string) error {
 	first, rest, _ := strings.Cut(name, "/")
 	err := os.Rename(filepath.Join(from, first), filepath.Join(to, first))
@@ -86,7 +85,7 @@ func moveFirst(from, to, name string) error {
 	return err
 }
 
-// writeName adds a line to a file, which is made when it is not there.
+// writeName adds a line to a file, which is created if it does not exist.
 func writeName(p *Probe, path string) {
 	p.Try("write "+path, func() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -110,7 +109,8 @@ func homeName(p *Probe, path string) {
 	})
 }
 
-// copyInto asks for a directory of programs with no trace.
+// copyInto asks for write access to a directory of programs, without leaving a
+// trace.
 func copyInto(p *Probe, dir string) {
 	p.Try("make a file without a name in "+dir, func() error {
 		fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
@@ -125,8 +125,8 @@ func mayWrite(p *Probe, path string) {
 	p.Try("may write "+path, func() error { return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) })
 }
 
-// oddFiles leaves what an exit report must name although no list of names has
-// it.
+// oddFiles leaves files that an exit report must name although no list of names
+// has them.
 func oddFiles(p *Probe) {
 	p.Try("set-user-ID file", func() error {
 		return errors.Join(create(p.In("W", "suid")), os.Chmod(p.In("W", "suid"), 0o755|os.ModeSetuid))
@@ -142,13 +142,13 @@ func oddFiles(p *Probe) {
 	p.Try("fifo", func() error { return unix.Mkfifo(p.In("W", "fifo"), 0o666) })
 }
 
-// makeExecutable gives a file that was there the execute bit.
+// makeExecutable gives an existing file the execute bit.
 func makeExecutable(p *Probe, path string) {
 	p.Try("chmod +x "+path, func() error { return os.Chmod(path, 0o755) })
 }
 
-// leaveSpecial makes a pipe, or what the name says: a socket that nothing listens
-// on, or the only device that anybody may make.
+// leaveSpecial makes a pipe, or depending on the name, a socket without a
+// listener, or the only device that any user may make.
 func leaveSpecial(p *Probe, path string) {
 	p.Try("make "+path, func() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -48,7 +48,7 @@ func gone(p *Probe) {
 	p.Try("a name that does not exist", func() error { return unix.Access("/no-such-name", unix.F_OK) })
 }
 
-// makeName makes one name in every way in which a name comes into being.
+// makeName makes one name in every way in which a name can come into being.
 func makeName(p *Probe) {
 	at := func(n int) string { return p.In("W", "made-"+itoa(n), p.Arg("name")) }
 	p.Try("open with O_CREAT", func() error { return create(at(1)) })
@@ -86,8 +86,8 @@ func moveIn(p *Probe) {
 	})
 }
 
-// readLate looks for files that are not there yet, says so, and looks again when
-// they have been made.
+// readLate looks for files that do not exist yet, reports that, and looks again
+// after they have been made.
 func readLate(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		_, err := os.ReadFile(path)
@@ -100,8 +100,8 @@ func readLate(p *Probe) {
 	}
 }
 
-// readHidden reads a file, and then what it is after it was renamed, linked,
-// or reached through the directory that it stands in.
+// readHidden reads a file, and again after it was renamed, linked, or reached
+// through its parent directory.
 func readHidden(p *Probe, path string) {
 	readWays(p, path)
 	moved := p.In("W", "moved-"+filepath.Base(filepath.Dir(path)))
@@ -138,8 +138,8 @@ func copyFile(from, to string) error {
 // armed is a configuration from which git would run a program.
 const armed = "[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./run-me\n\thooksPath = ../planted\n"
 
-// makeRepo makes what git takes for a repository, with everything in it that
-// runs on the host.
+// makeRepo makes what git takes for a repository, with everything in it that runs
+// on the host.
 func makeRepo(p *Probe, dir string) {
 	p.Try("make the skeleton of "+dir, func() error {
 		return errors.Join(
@@ -171,7 +171,8 @@ func moveWorkspace(p *Probe) {
 	p.Try("remove and link", func() error { return errors.Join(unix.Rmdir(w), os.Symlink("/", w)) })
 }
 
-// metadata sets what is set already, but the times and one attribute.
+// metadata sets metadata to its current values, except the times and one
+// attribute.
 func metadata(p *Probe, path string) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
@@ -184,14 +185,14 @@ func metadata(p *Probe, path string) {
 	p.Try("utimensat "+path, func() error { return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)) })
 	p.Try("setxattr "+path, func() error { return unix.Setxattr(path, "user.probe", []byte("x"), 0) })
 	p.Try("set an access list on "+path, func() error {
-		// Version 2: owner, group and others as they are.
+		// Version 2: owner, group and others unchanged.
 		acl := []byte{2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 4, 0, 5, 0, 255, 255, 255, 255, 32, 0, 5, 0, 255, 255, 255, 255}
 		return unix.Setxattr(path, "system.posix_acl_access", acl, 0)
 	})
 	p.Try("set the flags of "+path, func() error { return setFlags(path) })
 }
 
-// swapAll replaces everything in a directory by links to the outside.
+// swapAll replaces everything in a directory with links to the outside.
 func swapAll(p *Probe, dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -215,7 +216,7 @@ func afterGo(p *Probe) {
 }
 
 func openAndWrite(p *Probe) {
-	// What was closed may be ours to open; the hook is not ours to change.
+	// What was closed may be ours to open, but the hook is not ours to change.
 	if err := os.Chmod(p.Arg("path"), 0o755); err != nil {
 		p.Note("it stays closed", []byte(err.Error()))
 	}

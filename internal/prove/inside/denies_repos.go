@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// createArmed makes files with what git obeys in a file of that name, in
-// directories that may be no repository.
+// createArmed makes files with content that git obeys in files of that name, in
+// directories that may not be repositories.
 func createArmed(p *Probe, path string) {
 	content := map[string]string{
 		"HEAD":       "ref: refs/heads/main\n",
@@ -29,9 +29,9 @@ func createArmed(p *Probe, path string) {
 	})
 }
 
-// configs name a program, or more configuration, in ways that differ in key,
-// in form or in what precedes them. They are megabytes, and made when they are
-// asked for: every start of the launcher has this package in it.
+// configs name a program, or more configuration, in ways that differ in key, in
+// form or in what precedes them. They are megabytes, and made on demand: every
+// start of the launcher includes this package.
 func configs() []string {
 	return []string{
 		"[core]\n\tfsmonitor = ./x\n",
@@ -91,7 +91,7 @@ func armConfigs(p *Probe) {
 	}
 }
 
-// unmakeRepo takes away what a repository is known by.
+// unmakeRepo removes what identifies a repository.
 func unmakeRepo(p *Probe, dir string) {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		p.Try("remove "+name, func() error { return os.RemoveAll(filepath.Join(dir, name)) })
@@ -102,7 +102,7 @@ func unmakeRepo(p *Probe, dir string) {
 	p.Try("arm the configuration", func() error { return overwrite(filepath.Join(dir, "config")) })
 }
 
-// makeSkeleton makes what a repository is known by, and nothing that runs.
+// makeSkeleton makes what identifies a repository, and nothing that runs.
 func makeSkeleton(p *Probe, dir string) {
 	p.Try("make the skeleton of "+dir, func() error {
 		return errors.Join(
@@ -111,8 +111,8 @@ func makeSkeleton(p *Probe, dir string) {
 	})
 }
 
-// renamePairs renames the first path to the second, the third to the fourth
-// and so on.
+// renamePairs renames the first path to the second, the third to the fourth and
+// so on.
 func renamePairs(p *Probe) {
 	paths := strings.Split(p.Arg("path"), "\n")
 	for i := 0; i+1 < len(paths); i += 2 {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// makeLink makes a protected name a link to a directory that bears another.
+// makeLink makes a protected name a link to a directory that has another.
 func makeLink(p *Probe) {
 	p.Try("make a link", func() error {
 		return errors.Join(create(p.In("to", p.Arg("file"))), os.Symlink(p.Arg("to"), p.Arg("at")))
@@ -29,7 +29,7 @@ func deepRepo(p *Probe) {
 	makeRepo(p, procFD(fd)+"/.git")
 }
 
-// closedRepo makes a repository where nobody can look.
+// closedRepo makes an unreadable repository.
 func closedRepo(p *Probe) {
 	dir := p.In("W", "closed")
 	makeRepo(p, filepath.Join(dir, ".git"))
@@ -91,8 +91,8 @@ func leaveSetuid(p *Probe) {
 	})
 }
 
-// swapUntil swaps a directory with protected names for a link to one outside,
-// as fast as it can, until it is told to stop.
+// swapUntil swaps a directory with protected names for a link to one outside, as
+// fast as it can, until it is told to stop.
 func swapUntil(p *Probe) {
 	dir, link := p.In("W", "d"), p.In("W", "l")
 	deadline := time.Now().Add(15 * time.Second)

@@ -30,7 +30,7 @@ func egressActions() map[string]Action {
 	}
 }
 
-// services are the network and address of each listener that the row opened.
+// services returns the network and address of each listener that the row opened.
 func services(p *Probe) [][2]string {
 	var out [][2]string
 	for line := range strings.SplitSeq(p.Arg("at"), "\n") {
@@ -53,7 +53,7 @@ func dialAll(p *Probe) {
 	}
 }
 
-// hello says the nonce of nobody and reads what comes back.
+// hello sends a greeting and returns the answer.
 func hello(c net.Conn) ([]byte, error) {
 	if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func hello(c net.Conn) ([]byte, error) {
 	b := make([]byte, 256)
 	n, err := c.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, nil // it was sent
+		return nil, nil // it was sent; no answer is fine
 	}
 	return b[:n], err
 }
@@ -78,15 +78,15 @@ func httpDirect(p *Probe) {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 			} else if ErrnoName(err) == "" {
-				return nil // it was connected, and spoke something else than HTTP
+				return nil // connected, but not to an HTTP server
 			}
 			return err
 		})
 	}
 }
 
-// client turns the exit status of a client into a denial: whether it got through
-// is for the listener to say.
+// client turns the exit status of a client into a denial: only the listener knows
+// whether it got through.
 func client(argv ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Second)
 	defer cancel()
@@ -113,7 +113,7 @@ func shellDial(p *Probe) {
 	}
 }
 
-// clientDial has each client that there is try; the shell is one that must be.
+// clientDial tries each available client; a shell must be there.
 func clientDial(p *Probe) {
 	shellDial(p)
 	at := services(p)[0][1]
@@ -137,7 +137,7 @@ func clientDial(p *Probe) {
 	}
 }
 
-// oddDial connects without connect(2), and by other protocols.
+// oddDial connects without connect(2), and with other protocols.
 func oddDial(p *Probe) {
 	for _, s := range services(p) {
 		addr, err := net.ResolveTCPAddr("tcp", s[1])
@@ -229,7 +229,7 @@ func setInterface(p *Probe) {
 	}
 }
 
-// ownLoopback is what must work: a server and a client inside.
+// ownLoopback must work: a server and a client inside.
 func ownLoopback(p *Probe) {
 	p.Try("serve and reach it", func() error {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -253,8 +253,8 @@ func ownLoopback(p *Probe) {
 	})
 }
 
-// connectTo is connect(2) to its end: one that a signal interrupts goes on by itself
-// (EINTR), and the runtime of Go sends signals.
+// connectTo is connect(2) until it is done: after a signal the connection continues
+// in the background (EINTR), and the Go runtime sends signals.
 func connectTo(fd int, to unix.Sockaddr) error {
 	err := unix.Connect(fd, to)
 	if err != unix.EINTR {

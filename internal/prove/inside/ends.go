@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endsActions are of runs that end in another way than by themselves, and of what
-// the end of a run has to look through.
+// endsActions are for runs that end in unusual ways, and for what the end of a
+// run has to inspect.
 func endsActions() map[string]Action {
 	return map[string]Action{
 		"leave-costly":    leaveCostly,
@@ -25,11 +25,11 @@ func endsActions() map[string]Action {
 	}
 }
 
-// large is the size of a file that takes no room and is long to read.
+// large is the size of a file that takes no space but long to read.
 const large = 200 << 20
 
 // leaveCostly leaves count repositories that are costly to judge, with names that
-// the host executes before, among and behind them.
+// the host executes before, among and after them.
 func leaveCostly(p *Probe) {
 	count, _ := strconv.Atoi(p.Arg("count"))
 	p.Try(fmt.Sprintf("leave %d repositories that are costly to judge", count), func() error {
@@ -55,8 +55,8 @@ func costly(kind, git string) error {
 	return errors.Join(errs...)
 }
 
-// plantAndStay makes names that the host executes, and writes to W/beat until
-// something is called over in its directory. It ignores what would end it.
+// plantAndStay makes names that the host executes, and writes to W/beat until a
+// file named over is in its directory. It ignores signals that would end it.
 func plantAndStay(p *Probe) {
 	signal.Ignore(unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	each(func(p *Probe, path string) { p.Try("make "+path, func() error { return create(path) }) })(p)
@@ -69,7 +69,7 @@ func plantAndStay(p *Probe) {
 	}
 }
 
-// writeWhenOver writes to paths when the outside has done its part.
+// writeWhenOver writes to paths after the outside has done its part.
 func writeWhenOver(p *Probe) {
 	p.Control("say that it runs", func() error { return create(p.In("W", "up")) })
 	p.Control("wait for the outside", func() error { return p.await("over") })

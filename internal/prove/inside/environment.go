@@ -25,8 +25,8 @@ func environmentActions() map[string]Action {
 	}
 }
 
-// variables asks for each name of the argument "names", and shows everything
-// in which the environment of anybody can be seen.
+// variables reads each variable of the argument "names", and prints everything
+// that may show the environment of any process.
 func variables(p *Probe) {
 	for name := range strings.SplitSeq(p.Arg("names"), "\n") {
 		p.Read("variable "+name, func() ([]byte, error) {
@@ -38,7 +38,7 @@ func variables(p *Probe) {
 		})
 	}
 	p.Note("environment", []byte(strings.Join(os.Environ(), "\n")))
-	room := 512 << 10 // the caller looks at the first MiB of all output
+	room := 512 << 10 // the caller keeps the first MiB of all output
 	for _, kind := range []string{"environ", "cmdline", "auxv"} {
 		paths, _ := filepath.Glob("/proc/[0-9]*/" + kind)
 		for _, path := range append([]string{"/proc/self/" + kind}, paths...) {
@@ -52,7 +52,7 @@ func variables(p *Probe) {
 	}
 }
 
-// variableGiven is the control: what was granted must arrive as it is.
+// variableGiven is the control: what was granted must arrive unchanged.
 func variableGiven(p *Probe) {
 	p.Try("variable "+p.Arg("name"), func() error {
 		if got := os.Getenv(p.Arg("name")); got != p.Arg("value") {
@@ -62,7 +62,7 @@ func variableGiven(p *Probe) {
 	})
 }
 
-// runTools starts each line of the argument "tools", by sh. Programs of the
+// runTools starts each line of the argument "tools" with sh. Programs of the
 // system obey variables that a static prober ignores.
 func runTools(p *Probe) {
 	env := os.Environ()
@@ -82,7 +82,7 @@ func runTools(p *Probe) {
 	}
 }
 
-// tool runs a program and returns the last part of what it printed.
+// tool runs a program and returns the last part of its output.
 func tool(dir string, env []string, argv ...string) ([]byte, error) {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
@@ -94,8 +94,8 @@ func tool(dir string, env []string, argv ...string) ([]byte, error) {
 	return out[max(0, len(out)-8<<10):], err
 }
 
-// ranAtAll is nil for a program that started and ended by itself, whatever its
-// status: for rows in which starting it is harmless and its effects are not.
+// ranAtAll returns nil for a program that started and exited, with any status:
+// for rows in which starting it is harmless and its effects are not.
 func ranAtAll(err error) error {
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Exited() {
@@ -104,8 +104,8 @@ func ranAtAll(err error) error {
 	return err
 }
 
-// refused turns the failure of a program into the errno that it printed the
-// text of, because a status says nothing.
+// refused turns the failure of a program into the errno whose text it printed,
+// because a status tells nothing.
 func refused(out []byte, err error) error {
 	var exit *exec.ExitError
 	if err == nil || !errors.As(err, &exit) || !exit.Exited() {
@@ -124,10 +124,10 @@ func lastLine(b []byte) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// execOdd replaces itself with the rest of the command line, after "--", in
-// an environment that no library would build: the argument "secret" under
-// names that are given twice, that are no names, or that are not text, and as
-// many bytes as the kernel takes.
+// execOdd replaces itself with the rest of the command line, after "--", in an
+// environment that no library would build: the argument "secret" under names that
+// appear twice, are invalid, or are not text, and as many bytes as the kernel
+// accepts.
 func execOdd(p *Probe) {
 	at := slices.Index(os.Args, "--")
 	if at < 0 {

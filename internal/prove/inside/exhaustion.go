@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Everything here is bounded by the argument "most", which a row sets to
-// little more than the limit that it asked for: without a sandbox it must not
-// exhaust anything.
+// Everything here is limited by the argument "most", which a row sets to little
+// more than the limit that it asked for: without a sandbox it must not exhaust
+// anything.
 func exhaustionActions() map[string]Action {
 	all := map[string]Action{
 		"fork-many":          forkMany,
@@ -52,8 +52,8 @@ func most(p *Probe) int {
 	return n
 }
 
-// forkMany has more children at one time than are allowed. They are ended
-// before it returns.
+// forkMany has more children at a time than allowed. They are ended before it
+// returns.
 func forkMany(p *Probe) {
 	n, err := pausedChildren(most(p))
 	p.Note("children", []byte(strconv.Itoa(n)))
@@ -71,7 +71,7 @@ func leaveMany(p *Probe) {
 
 const page = 4096
 
-// touchMemory has as much memory as the argument "most" says, in bytes.
+// touchMemory uses as much memory as the argument "most", in bytes.
 func touchMemory(p *Probe) {
 	p.Try("touch "+p.Arg("most")+" bytes of memory", func() error {
 		b, err := unix.Mmap(-1, 0, most(p), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
@@ -107,7 +107,7 @@ func writeZeros(w io.Writer, n int) error {
 	return nil
 }
 
-// fillDir writes many files, so that no limit of a single one is met.
+// fillDir writes many files, so that the limit of a single file does not apply.
 func fillDir(p *Probe, dir string) {
 	p.Try("write "+p.Arg("most")+" bytes to "+dir, func() error {
 		at := filepath.Join(dir, "probe-fill-"+p.nonce)
@@ -128,7 +128,8 @@ func fillDir(p *Probe, dir string) {
 	})
 }
 
-// manyInodes makes empty files, which cost memory that no quota of bytes sees.
+// manyInodes makes empty files, which cost memory that a quota of bytes does not
+// count.
 func manyInodes(p *Probe, dir string) {
 	p.Try("make "+p.Arg("most")+" files in "+dir, func() error {
 		at := filepath.Join(dir, "probe-inodes-"+p.nonce)
@@ -224,7 +225,7 @@ func spin(p *Probe) {
 	})
 }
 
-// flood prints one line of the length that the argument "most" says.
+// flood prints one line with the length of the argument "most".
 func flood(p *Probe) {
 	p.Try("print a line of "+p.Arg("most")+" bytes", func() error {
 		chunk := []byte(strings.Repeat("x", 64<<10))
@@ -238,7 +239,7 @@ func flood(p *Probe) {
 }
 
 // kernelObjects leaves one object of each kind that outlives its process. The
-// caller looks for them outside and removes them.
+// caller finds and removes them outside.
 func kernelObjects(p *Probe) {
 	key, _ := strconv.Atoi(p.Arg("key"))
 	flags := uintptr(unix.IPC_CREAT | unix.IPC_EXCL | 0o600)

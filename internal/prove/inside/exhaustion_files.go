@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostFileActions change what the kernel keeps with a file beside its content.
+// hostFileActions change what the kernel keeps with a file besides its content.
 func hostFileActions() map[string]Action {
 	return map[string]Action{"mark-file": markFile, "hold-lock": holdLock}
 }
 
-// markFile sets a flag that every owner may set, by each call that can.
+// markFile sets a flag that every owner may set, with each call that can.
 func markFile(p *Probe) {
 	const (
 		noDump  = 0x40       // FS_NODUMP_FL

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pausedChildren forks children that do nothing, has them all at one time, and
-// ends them. It returns how many there were, and why there were no more.
+// pausedChildren forks idle children, all alive at a time, and ends them. It
+// returns how many there were, and why there were no more.
 func pausedChildren(most int) (int, error) {
 	runtime.LockOSThread() // they die with the thread that forked them
 	defer runtime.UnlockOSThread()
@@ -44,7 +44,7 @@ func forkPaused() (pid uintptr, no syscall.Errno) {
 	}
 	syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
 	if now, _, _ := syscall.RawSyscall6(unix.SYS_GETPPID, 0, 0, 0, 0, 0, 0); now != parent {
-		syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0) // it died before it was asked for its signal
+		syscall.RawSyscall6(unix.SYS_EXIT_GROUP, 0, 0, 0, 0, 0, 0) // it died before this was set
 	}
 	for {
 		syscall.RawSyscall6(unix.SYS_PPOLL, 0, 0, 0, 0, 0, 0)

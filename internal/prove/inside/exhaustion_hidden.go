@@ -14,8 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hiddenActions take what a count of processes, files and descriptors does not
-// see. Each has a child take it, and keeps it for longer than a watch needs.
+// hiddenActions use resources that a count of processes, files and descriptors
+// does not show. Each has a child take them, and keeps them for longer than a
+// watch needs.
 func hiddenActions() map[string]Action {
 	return map[string]Action{
 		"hide-memory": func(p *Probe) {
@@ -33,7 +34,7 @@ func hiddenActions() map[string]Action {
 	}
 }
 
-// kept waits for who counts what was taken.
+// kept waits until a watch has counted what was taken.
 func kept(err error) error {
 	if err == nil {
 		time.Sleep(2 * time.Second)
@@ -41,13 +42,13 @@ func kept(err error) error {
 	return err
 }
 
-// keys yields the keys of objects that the caller removes.
+// keys returns the keys of objects that the caller removes, one by one.
 func keys(p *Probe) func() uintptr {
 	key, _ := strconv.Atoi(p.Arg("keys"))
 	return func() uintptr { key++; return uintptr(key) }
 }
 
-// hiddenMemory has a way for each kind.
+// hiddenMemory has a function for each kind.
 var hiddenMemory = map[string]func(most int, key func() uintptr) error{
 	"segments that are not mapped": func(most int, key func() uintptr) error {
 		const size = 16 << 20
@@ -144,7 +145,7 @@ var hiddenMemory = map[string]func(most int, key func() uintptr) error{
 		return nil
 	},
 	"tables of pages that are only read": func(most int, _ func() uintptr) error {
-		const covers = 2 << 20 // what one table of 4 KiB is for
+		const covers = 2 << 20 // what one table of 4 KiB covers
 		size := most / page * covers
 		b, err := unix.Mmap(-1, 0, size, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 		if err != nil {
@@ -168,8 +169,8 @@ func touch(b []byte) {
 	}
 }
 
-// manyNames makes as many names as take the bytes of the argument "most", when
-// each takes a block.
+// manyNames makes as many names as would use the bytes of the argument "most" if
+// each uses a block.
 func manyNames(p *Probe, what string, add func(at string) error) {
 	at := p.In("W", "probe-names")
 	p.Try(fmt.Sprintf("make %s that take %s bytes", what, p.Arg("most")), func() error {
@@ -193,13 +194,13 @@ func manyKept(p *Probe, dir string) {
 	})
 }
 
-// hideDisk fills the workspace with what is in no tree that can be read.
+// hideDisk fills the workspace with data that is in no readable tree.
 func hideDisk(p *Probe) {
 	at := p.In("W", "probe-hidden")
 	p.Control("make a directory", func() error { return os.Mkdir(at, 0o700) })
 	p.Try("write "+p.Arg("most")+" bytes to "+p.Arg("kind"), func() error {
 		inside := filepath.Join(at, "x")
-		var open []*os.File // what is unreachable would be closed
+		var open []*os.File // a finalizer would close unreachable files
 		defer func() { runtime.KeepAlive(open) }()
 		switch p.Arg("kind") {
 		case "a directory that cannot be read":
@@ -232,7 +233,7 @@ func hideDisk(p *Probe) {
 	})
 }
 
-// hold removes the name of a file and keeps it in the way that kind says.
+// hold removes the name of a file and keeps it in the way of kind.
 func hold(f *os.File, path, kind string) error {
 	if err := os.Remove(path); err != nil {
 		return err

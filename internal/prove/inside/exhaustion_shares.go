@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aioContext asks for one context: who may have one may have all.
+// aioContext asks for one context: a process that may have one may have all.
 func aioContext(p *Probe) {
 	p.Try("have a context for asynchronous input and output", func() error {
 		var context uintptr
@@ -45,8 +45,8 @@ func holdLease(p *Probe) {
 	})
 }
 
-// takeShares holds as many of each as the argument of its name says, and gives
-// them back.
+// takeShares holds as many of each kind as the argument of its name says, and
+// releases them.
 func takeShares(p *Probe) {
 	descriptors(p, "watchers", func() (int, error) { return unix.InotifyInit1(unix.IN_CLOEXEC) })
 	descriptors(p, "terminals", func() (int, error) {
@@ -80,7 +80,7 @@ func count(p *Probe, name string) int {
 	return n
 }
 
-// pendingSignals makes timers: each keeps a signal (timer_create(2)).
+// pendingSignals makes timers: each reserves a signal (timer_create(2)).
 func pendingSignals(p *Probe) {
 	p.Try("have "+p.Arg("signals")+" timers", func() error {
 		var ids []int32
@@ -100,7 +100,7 @@ func pendingSignals(p *Probe) {
 	})
 }
 
-// queueBytes makes message queues of their usual size, which counts whole from
+// queueBytes makes message queues of the default size, which counts in full from
 // the start (mq_overview(7)).
 func queueBytes(p *Probe) {
 	const each = 10 * 8192

@@ -23,23 +23,23 @@ func C(nr uintptr, args ...uintptr) Call {
 	return c
 }
 
-// CString is the address of s with a NUL after it, for a Call. Keep what it
-// returns second alive until the call is over.
+// CString returns the address of s with a NUL after it, for a Call. Keep the
+// second result alive until the call is over.
 func CString(s string) (uintptr, *byte) {
 	b, err := unix.BytePtrFromString(s)
 	if err != nil {
-		panic(err) // a probe's own constant holds a NUL
+		panic(err) // a probe's own constant contains a NUL
 	}
 	return uintptr(unsafe.Pointer(b)), b
 }
 
-// Pointer is the address of v, for a Call or Raw.
+// Pointer returns the address of v, for a Call or Raw.
 func Pointer[T any](v *T) uintptr { return uintptr(unsafe.Pointer(v)) }
 
-// Forked makes the calls one after the other in a child that has one thread,
-// which is what unshare(CLONE_NEWUSER) and the like demand and what no Go
-// program has. It returns the error of the first call that fails, and its
-// index; a child that was killed returns an error with the name of the signal.
+// Forked makes the calls one after the other in a child with a single thread,
+// which unshare(CLONE_NEWUSER) and the like demand and no Go program has. It
+// returns the error of the first call that fails, and its index; for a killed
+// child it returns an error with the name of the signal.
 func Forked(calls []Call) (failed int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

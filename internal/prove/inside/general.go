@@ -8,7 +8,7 @@ import (
 )
 
 // generalActions are the primitives that rows of every class share. Their
-// argument "path" may hold several paths, one a line; each is an attempt.
+// argument "path" may have several paths, one per line; each is an attempt.
 func generalActions() map[string]Action {
 	return map[string]Action{
 		"nothing":   func(p *Probe) { p.Try("nothing", func() error { return nil }) },

@@ -38,7 +38,7 @@ func gitActions() map[string]Action {
 // trip is a command that leaves a mark outside when a host runs it.
 func trip(p *Probe) string { return p.Arg("trip") + " planted" }
 
-// hookNames are those that everyday commands set off.
+// hookNames are those that everyday commands trigger.
 var hookNames = []string{"pre-commit", "prepare-commit-msg", "commit-msg", "post-commit", "post-checkout", "post-merge", "post-rewrite", "pre-push",
 	"post-index-change", "reference-transaction", "pre-auto-gc", "fsmonitor-watchman", "applypatch-msg", "pre-rebase"}
 
@@ -63,7 +63,7 @@ func gitHooks(p *Probe) {
 	})(p)
 }
 
-// gitConfig has git set each key, a line of the argument "keys".
+// gitConfig has git set each key, one line of the argument "keys" each.
 func gitConfig(p *Probe) {
 	for line := range strings.SplitSeq(p.Arg("keys"), "\n") {
 		key, value, _ := strings.Cut(line, " ")
@@ -81,8 +81,8 @@ func gitEnv() []string {
 		"GIT_COMMITTER_NAME=p", "GIT_COMMITTER_EMAIL=p@probe.test", "GIT_TERMINAL_PROMPT=0")
 }
 
-// gitWrite puts the argument "text" at the end of each path, which is made
-// when it is not there.
+// gitWrite appends the argument "text" to each path, which is created if it does
+// not exist.
 func gitWrite(p *Probe) {
 	text := strings.ReplaceAll(p.Arg("text"), "{trip}", trip(p)) + "\n"
 	each(func(p *Probe, path string) {
@@ -100,7 +100,7 @@ func gitWrite(p *Probe) {
 	})(p)
 }
 
-// gitLock replaces a file of git's as git does, and in ways git does not.
+// gitLock replaces a file of git's the way git does, and in other ways.
 func gitLock(p *Probe, path string) {
 	armed := []byte("[core]\n\trepositoryformatversion = 0\n\tfsmonitor = " + trip(p) + "\n")
 	p.Try("rename the lock over "+path, func() error {
@@ -135,7 +135,8 @@ func gitLock(p *Probe, path string) {
 	})
 }
 
-// armedRepository makes a repository at dir that runs a program on sight.
+// armedRepository makes a repository at dir that runs a program as soon as git
+// sees it.
 func armedRepository(p *Probe, dir string) error {
 	if err := errors.Join(os.MkdirAll(filepath.Join(dir, "objects"), 0o755), os.MkdirAll(filepath.Join(dir, "refs/heads"), 0o755),
 		os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/main\n"), 0o644),
@@ -151,8 +152,8 @@ func armedRepository(p *Probe, dir string) error {
 	return nil
 }
 
-// gitFile makes the .git of the directory in the argument "dir" a pointer to
-// an armed repository, in three ways.
+// gitFile makes the .git of the directory in the argument "dir" a pointer to an
+// armed repository, in three ways.
 func gitFile(p *Probe) {
 	evil, at := p.In("W", "stash", "evil"), filepath.Join(p.Arg("dir"), ".git")
 	if err := errors.Join(armedRepository(p, evil), os.MkdirAll(p.Arg("dir"), 0o755)); err != nil {
@@ -169,8 +170,8 @@ func gitFile(p *Probe) {
 	})
 }
 
-// gitCommondir makes the repository in "dir" take its configuration from
-// another one, which looks the same.
+// gitCommondir makes the repository in "dir" take its configuration from another
+// one that looks the same.
 func gitCommondir(p *Probe) {
 	git, evil := filepath.Join(p.Arg("dir"), ".git"), p.In("W", "stash", "common")
 	if err := armedRepository(p, evil); err != nil {
@@ -220,7 +221,7 @@ func gitMove(p *Probe) {
 	p.Try("remove .git", func() error { return errors.Join(os.RemoveAll(git), armedRepository(p, git)) })
 }
 
-// gitTwoRenames builds the pieces under harmless names and renames each one.
+// gitTwoRenames builds the parts under harmless names and renames each one.
 func gitTwoRenames(p *Probe) {
 	plain := p.In("W", "late", "store")
 	p.Try("rename a repository to .git in a new directory", func() error {
@@ -247,8 +248,8 @@ func gitObjects(p *Probe) {
 	})
 }
 
-// gitLinks makes files that git writes into links to names outside. Git
-// follows them even for what it replaces by a rename.
+// gitLinks replaces files that git writes by links to names outside. Git follows
+// links even for files that it replaces by a rename.
 func gitLinks(p *Probe) {
 	for _, name := range []string{"packed-refs", "index", "COMMIT_EDITMSG", "FETCH_HEAD", "ORIG_HEAD", "logs/HEAD", "info/refs", "shallow", "refs/heads/next"} {
 		path := p.In("W", ".git", name)
@@ -270,7 +271,7 @@ func gitCommit(p *Probe) {
 	}
 }
 
-// gitNew makes a repository that nobody has to fear.
+// gitNew makes a harmless repository.
 func gitNew(p *Probe) {
 	dir := p.In("W", "fresh")
 	for _, argv := range [][]string{{"git", "init", "-q", dir}, {"git", "-C", dir, "commit", "-q", "--allow-empty", "-m", "first"}} {
@@ -281,8 +282,8 @@ func gitNew(p *Probe) {
 	}
 }
 
-// gitPromise makes a repository for each of the lines "KEY VALUE" that "keys" has, in
-// which an object is missing that only the remote "url" could have.
+// gitPromise makes a repository for each line "KEY VALUE" of "keys", in which an
+// object is missing that only the remote "url" could have.
 func gitPromise(p *Probe) {
 	for i, line := range strings.Split(p.Arg("keys"), "\n") {
 		dir := p.In("W", "fresh", strconv.Itoa(i))
@@ -302,7 +303,7 @@ func gitPromise(p *Probe) {
 		git("config", key, value)
 		p.Try("take the object away", func() error {
 			objects, err := filepath.Glob(dir + "/.git/objects/??/*")
-			if err != nil || len(objects) != 3 { // of the commit, the tree and the file
+			if err != nil || len(objects) != 3 { // those of the commit, the tree and the file
 				return errors.Join(err, unix.ENOENT)
 			}
 			out, err := tool(dir, gitEnv(), "git", "rev-parse", "HEAD:file")

@@ -35,7 +35,8 @@ func gitIndex(p *Probe) {
 	})
 }
 
-// indexOf is a git index of programs with one content (gitformat-index(5)).
+// indexOf returns a git index of programs with the same content
+// (gitformat-index(5)).
 func indexOf(id []byte, names ...string) []byte {
 	b := binary.BigEndian.AppendUint32([]byte("DIRC\x00\x00\x00\x02"), uint32(len(names)))
 	for _, name := range names {
@@ -48,7 +49,7 @@ func indexOf(id []byte, names ...string) []byte {
 	return append(b, sum[:]...)
 }
 
-// gitLookAway marks files of the repository at dir as not to be looked at.
+// gitLookAway marks files of the repository at dir as not to be checked.
 func gitLookAway(p *Probe, dir string) {
 	for _, mark := range []string{"--assume-unchanged", "--skip-worktree"} {
 		p.Try("mark a file of "+dir+" with "+mark, func() error {
@@ -58,9 +59,9 @@ func gitLookAway(p *Probe, dir string) {
 	}
 }
 
-// gitTwoLengths makes a repository whose index has a harmless name when object
-// names have 20 bytes, and one outside when they have 32, which is what the last
-// line of its configuration says.
+// gitTwoLengths makes a repository whose index has a harmless name if object
+// names have 20 bytes, and one outside if they have 32, as the last line of its
+// configuration says.
 func gitTwoLengths(p *Probe) {
 	dir := p.Arg("dir")
 	p.Try("make a repository with an index of two readings", func() error {
@@ -92,7 +93,7 @@ func gitTwoLengths(p *Probe) {
 	})
 }
 
-// blobWithID finds a content whose object name, by SHA-256, is wanted.
+// blobWithID finds content whose object name, in SHA-256, is wanted.
 func blobWithID(wanted func(id []byte) bool) (content, id []byte) {
 	for n := 0; ; n++ {
 		content := fmt.Appendf(nil, "echo %08d\n", n)

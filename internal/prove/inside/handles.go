@@ -29,9 +29,9 @@ func handlesActions() map[string]Action {
 	}
 }
 
-// inherited looks at every descriptor but the standard three, and at those
-// that the argument "fds" names. What this program opened itself closes at
-// execve; what it was given does not.
+// inherited examines every descriptor except the standard three, and those in the
+// argument "fds". What this program opened itself closes at execve; inherited
+// descriptors do not.
 func inherited(p *Probe) {
 	seen := map[int]bool{}
 	for word := range strings.FieldsSeq(p.Arg("fds")) {
@@ -59,13 +59,13 @@ func isOpen(fd int) bool {
 	return err == nil
 }
 
-// given says that a descriptor is open and was so when this program started.
+// given reports whether a descriptor is open and was inherited.
 func given(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	return err == nil && flags&unix.FD_CLOEXEC == 0
 }
 
-// useDescriptor tries what a descriptor of any kind is good for.
+// useDescriptor tries what a descriptor of any kind can do.
 func useDescriptor(p *Probe, fd int) {
 	what, _ := os.Readlink(procFD(fd))
 	name := fmt.Sprintf("descriptor %d (%s): ", fd, what)
@@ -96,7 +96,8 @@ func useDescriptor(p *Probe, fd int) {
 	})
 }
 
-// readNow reads what is there and does not wait for more, as a pipe would.
+// readNow reads what is there and does not wait for more, as reading a pipe
+// would.
 func readNow(path string) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -113,7 +114,7 @@ func readAt(dir int, path string) ([]byte, error) {
 	return drain(fd)
 }
 
-// pathDescriptors opens directories without reading them, and goes on from
+// pathDescriptors opens directories without reading them, and continues from
 // there.
 func pathDescriptors(p *Probe) {
 	for dir := range strings.SplitSeq(p.Arg("path"), "\n") {
@@ -147,7 +148,7 @@ func pathDescriptors(p *Probe) {
 	}
 }
 
-// openSpellings opens one file by every system call that opens.
+// openSpellings opens one file with every system call that opens.
 func openSpellings(p *Probe) {
 	path := p.Arg("path")
 	rel, err := filepath.Rel(p.Arg("W"), path)
@@ -188,7 +189,7 @@ func openSpellings(p *Probe) {
 	p.Try("truncate", func() error { return unix.Truncate(path, 0) })
 }
 
-// receive takes a descriptor that a message carries and reads from it.
+// receive takes a descriptor from a message and reads from it.
 func receive(sock int) ([]byte, error) {
 	tv := unix.Timeval{Sec: 1}
 	_ = unix.SetsockoptTimeval(sock, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &tv)
@@ -212,7 +213,8 @@ func receive(sock int) ([]byte, error) {
 	return nil, unix.ENOENT
 }
 
-// takeDescriptor connects to each address and asks for what it hands out.
+// takeDescriptor connects to each address and asks for the descriptor that it
+// hands out.
 func takeDescriptor(p *Probe) {
 	for addr := range strings.SplitSeq(p.Arg("addr"), "\n") {
 		p.Read("take a descriptor from "+addr, func() ([]byte, error) {
@@ -229,7 +231,7 @@ func takeDescriptor(p *Probe) {
 	}
 }
 
-// runDescriptor executes a program outside by descriptor, by the loader and
+// runDescriptor executes a program outside by descriptor, through the loader and
 // by name.
 func runDescriptor(p *Probe) {
 	path := p.Arg("path")
@@ -274,15 +276,15 @@ func runDescriptor(p *Probe) {
 				} else if err != nil && strings.Contains(msg.String(), "ermission") {
 					return unix.EACCES
 				}
-				return nil // the loader got as far as the file
+				return nil // the loader reached the file
 			}
 		}
 		return unix.ENOENT
 	})
 }
 
-// runMemory executes a program that has no name, which must be as confined as
-// any other.
+// runMemory executes a program that has no name, which must be as confined as any
+// other.
 func runMemory(p *Probe) {
 	bin, err := os.ReadFile(os.Args[0])
 	p.Control("read the own program", func() error { return err })
@@ -305,8 +307,7 @@ func runMemory(p *Probe) {
 	}
 }
 
-// reopenStandard opens the standard streams again, with more rights than they
-// were given.
+// reopenStandard reopens the standard streams with more rights than were granted.
 func reopenStandard(p *Probe) {
 	for word := range strings.FieldsSeq(p.Arg("fds")) {
 		fd, err := strconv.Atoi(word)
@@ -332,7 +333,7 @@ func reopenStandard(p *Probe) {
 	}
 }
 
-// standardInput uses a directory that stands at standard input.
+// standardInput uses a directory that is standard input.
 func standardInput(p *Probe) { useDescriptor(p, 0) }
 
 const resolveCached = 0x20 // RESOLVE_CACHED, openat2(2)

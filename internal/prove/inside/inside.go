@@ -1,14 +1,5 @@
 //go:build linux
 
-// Package inside is the half of a probe that runs where the sandboxed command
-// runs: one action by name, each attempt reported as a line of JSON. It knows
-// neither the defence nor the verdict, needs nothing on the file system it
-// wakes up in, and changes only what its caller made for it.
-//
-// [Main] is the way in: it finds the action by name in the tables of the other files,
-// which are called after the classes of rows (links, git, net, proc, …). commands*.go
-// run other programs in place of own code. replay*.go play what a host would execute
-// later: see package replay.
 package inside
 
 import (
@@ -28,28 +19,28 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// Report is one line of a prober's output. It is evidence against the
-// sandbox when it says that something worked, and no evidence for it when it
-// says that something failed: the judge asks the outside too.
+// Report is one line of a prober's output. It is evidence against the sandbox if
+// it reports a success, and no evidence for it if it reports a failure: the judge
+// also checks outside.
 type Report struct {
 	Nonce   string `json:"nonce"`             // of this run; a line without it is ignored
 	Phase   string `json:"phase,omitempty"`   // Begin or End; "" for an attempt
 	Attempt string `json:"attempt,omitempty"` // what was tried
 	Control bool   `json:"control,omitempty"` // the attempt must work, or the run proves nothing
 	Done    bool   `json:"done,omitempty"`    // the attempt worked
-	Errno   string `json:"errno,omitempty"`   // symbolic name, or SIGSYS and the like for a child that was killed
+	Errno   string `json:"errno,omitempty"`   // symbolic name, or SIGSYS and the like for a killed child
 	Text    string `json:"text,omitempty"`    // error text, or what was read
-	Writer  string `json:"writer,omitempty"`  // which of the processes that report; "" for the first
-	Seq     int    `json:"seq"`               // of the reports of that process, from 1
-	Count   int    `json:"count,omitempty"`   // of a race: how often it was tried
-	Honest  int64  `json:"honest,omitempty"`  // of a race: how long the honest way takes, in nanoseconds
+	Writer  string `json:"writer,omitempty"`  // which of the reporting processes; "" for the first
+	Seq     int    `json:"seq"`               // of that process's reports, from 1
+	Count   int    `json:"count,omitempty"`   // for a race: how often it was tried
+	Honest  int64  `json:"honest,omitempty"`  // for a race: duration of the honest way in nanoseconds
 }
 
-// The phases besides that of an attempt.
+// The phases other than an attempt.
 const (
 	Begin = "begin" // of a run
 	End   = "end"
-	Noted = "note" // data that is no attempt
+	Noted = "note" // data that is not an attempt
 )
 
 // Action is the function that a row names.
@@ -61,7 +52,7 @@ type Probe struct {
 	key           []byte
 	args          map[string]string
 	out           io.Writer
-	terminal      bool // out is one: the launcher writes there, too, and may do so in the middle of a line
+	terminal      bool // a terminal: the launcher writes there too, possibly in the middle of a line
 
 	mu            sync.Mutex
 	seq, children int
@@ -70,11 +61,10 @@ type Probe struct {
 // longest is how long a prober runs at most; rows allow less.
 const longest = 3 * time.Minute
 
-// Main runs the prober, [-child] NONCE ACTION [KEY=VALUE...], the process
-// that probes aim at, -victim, or the first process of the namespaces in which a
-// human is played afterwards, -stage. For real agent programs it does single
-// things: -ask VERB WORD... or -serve, or waits, -wait WORD... (asked.go). It returns
-// the exit status.
+// Main runs the prober, [-child] NONCE ACTION [KEY=VALUE...], the process that probes
+// target, -victim, or the first process of the namespaces in which a human is played
+// later, -stage. For real agent programs it does single things: -ask VERB WORD... or
+// -serve, or waits, -wait WORD... (asked.go). It returns the exit status.
 func Main(args []string, stdout io.Writer) int {
 	if len(args) > 1 {
 		if status, ok := other(args[1], args[2:], stdout); ok {
@@ -115,7 +105,7 @@ func Main(args []string, stdout io.Writer) int {
 	return 0
 }
 
-// other plays the roles of the prober that are no probe.
+// other plays the roles of the prober that are not probes.
 func other(role string, args []string, stdout io.Writer) (status int, ok bool) {
 	switch role {
 	case "-victim":
@@ -134,8 +124,8 @@ func other(role string, args []string, stdout io.Writer) (status int, ok bool) {
 	return 0, true
 }
 
-// positive is the control of every run: the workspace can be written. The
-// judge looks for the nonce in that file from the outside.
+// positive is the control of every run: the workspace is writable. The judge
+// looks for the nonce in that file from outside.
 func (p *Probe) positive() {
 	p.Control("write W/ok.txt", func() error {
 		return os.WriteFile(filepath.Join(p.Arg("W"), "ok.txt"), []byte(p.nonce), 0o644)
@@ -149,9 +139,9 @@ func (p *Probe) say(r Report) {
 	r.Nonce, r.Writer, r.Seq = p.nonce, p.writer, p.seq
 	if line, err := Seal(r, p.key); err == nil {
 		if p.terminal {
-			line = append(line, line...) // one of them is whole
+			line = append(line, line...) // one of the two is intact
 		}
-		_, _ = p.out.Write(line) // a closed output is a missing nonce, and that is never a pass
+		_, _ = p.out.Write(line) // a closed output is a missing nonce, which is never a pass
 	}
 }
 
@@ -164,10 +154,10 @@ func isTerminal(w io.Writer) bool {
 	return err == nil
 }
 
-// Arg is the value of an argument; W, O, H and R are always there.
+// Arg returns the value of an argument; W, O, H and R are always there.
 func (p *Probe) Arg(name string) string { return p.args[name] }
 
-// In is an argument followed by path elements: p.In("O", "sub", "canary").
+// In returns an argument followed by path elements: p.In("O", "sub", "canary").
 func (p *Probe) In(name string, elem ...string) string {
 	return filepath.Join(append([]string{p.args[name]}, elem...)...)
 }
@@ -182,20 +172,20 @@ func (p *Probe) Control(name string, f func() error) {
 	p.report(name, true, "", f())
 }
 
-// Read makes one attempt that yields data; what was read is printed, so that
-// the judge finds the tokens in it.
+// Read makes one attempt that yields data; the data is printed, so that the judge
+// finds the tokens in it.
 func (p *Probe) Read(name string, f func() ([]byte, error)) {
 	b, err := f()
 	p.report(name, false, string(b), err)
 }
 
-// Note prints data that is no attempt of its own, such as a listing.
+// Note prints data that is not an attempt of its own, such as a listing.
 func (p *Probe) Note(name string, data []byte) {
 	p.say(Report{Phase: Noted, Attempt: name, Text: string(data)})
 }
 
-// await waits until something is in the workspace, which the outside or another
-// command makes.
+// await waits until the outside or another command makes something in the
+// workspace.
 func (p *Probe) await(name string) error {
 	for range 1000 {
 		if _, err := os.Lstat(p.In("W", name)); err == nil {
@@ -214,7 +204,7 @@ func (p *Probe) report(name string, control bool, text string, err error) {
 	p.say(r)
 }
 
-// ErrnoName is the symbolic name of the errno that err wraps, "SIGSYS" and
+// ErrnoName returns the symbolic name of the errno that err wraps, "SIGSYS" and
 // the like for a process that a signal ended, or "" for neither.
 func ErrnoName(err error) string {
 	var no syscall.Errno
@@ -234,10 +224,9 @@ func ErrnoName(err error) string {
 	return ""
 }
 
-// Child runs another action in a process of its own, for attempts that may
-// end the process or that change it for good. The attempts that it reports
-// count; when it is killed, that is the attempt. Extra arguments are
-// KEY=VALUE; attr may be nil.
+// Child runs another action in a process of its own, for attempts that may end
+// the process or change it for good. The attempts that it reports count; if it is
+// killed, that is the attempt. Extra arguments are KEY=VALUE; attr may be nil.
 func (p *Probe) Child(name, action string, attr *syscall.SysProcAttr, extra ...string) {
 	c, done := p.Command(os.Args[0], action, extra...)
 	defer done()
@@ -250,7 +239,7 @@ func (p *Probe) Child(name, action string, attr *syscall.SysProcAttr, extra ...s
 	}
 }
 
-// Errno turns what a raw system call returns into an error.
+// Errno turns the result of a raw system call into an error.
 func Errno(no syscall.Errno) error {
 	if no == 0 {
 		return nil
@@ -258,7 +247,7 @@ func Errno(no syscall.Errno) error {
 	return no
 }
 
-// Raw makes a system call by number, with no help from a library.
+// Raw makes a system call by number, without help from a library.
 func Raw(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
@@ -285,8 +274,8 @@ func create(path string) error {
 	return programs.Write(path, []byte(mark), 0o755)
 }
 
-// createOutside makes a file outside. Below a private home that may work, in a
-// directory that is another one: it has no canary.
+// createOutside makes a file outside. Below a private home that may succeed in
+// another directory, which has no canary.
 func (p *Probe) createOutside(name string) error {
 	if err := create(p.In("O", name)); err != nil {
 		return err

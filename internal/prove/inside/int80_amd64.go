@@ -4,19 +4,18 @@ package inside
 
 import "golang.org/x/sys/unix"
 
-// int80 makes an i386 system call. What it returns is minus the errno when it
-// is between -4095 and -1.
+// int80 makes an i386 system call. A result between -4095 and -1 is the negative
+// errno.
 //
 //go:noescape
 func int80(nr, a, b, c, d, e uint32) int32
 
-// callVsyscall calls time() on the page at a fixed address that old programs
-// use.
+// callVsyscall calls time() on the page at a fixed address that old programs use.
 func callVsyscall() int64
 
 const map32Bit = unix.MAP_32BIT
 
-// portCalls are those that only this architecture has.
+// portCalls are calls that only this architecture has.
 func portCalls() []spelled {
 	return []spelled{
 		{"iopl", unix.SYS_IOPL, 110, []uintptr{3}},

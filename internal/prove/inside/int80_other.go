@@ -4,7 +4,7 @@ package inside
 
 import "golang.org/x/sys/unix"
 
-// map32Bit is no flag here.
+// map32Bit does not exist here.
 const map32Bit = 0
 
 // int80 exists on amd64 only.
@@ -13,5 +13,5 @@ func int80(_, _, _, _, _, _ uint32) int32 { return -int32(unix.ENOSYS) }
 // callVsyscall exists on amd64 only; see inVsyscall.
 func callVsyscall() int64 { return 0 }
 
-// portCalls are those that only amd64 has.
+// portCalls are calls that only amd64 has.
 func portCalls() []spelled { return nil }

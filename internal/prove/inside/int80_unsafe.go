@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lowPage is memory that a 32 bit pointer reaches.
+// lowPage is memory that a 32-bit pointer can reach.
 type lowPage struct {
 	addr uintptr
 	used int
@@ -25,7 +25,7 @@ func newLowPage() (*lowPage, error) {
 	return &lowPage{addr: addr}, nil
 }
 
-// put copies b into the page and returns where it is.
+// put copies b into the page and returns its address.
 func (p *lowPage) put(b []byte) uintptr {
 	at := p.addr + uintptr(p.used)
 	// The page was mapped above and is never unmapped.
@@ -62,7 +62,7 @@ func Forked80(calls []Call) (failed int, err error) {
 	return int(answer[0]), Errno(syscall.Errno(answer[1]))
 }
 
-// forkAndCall80 has the duties of forkAndCall.
+// forkAndCall80 has the same constraints as forkAndCall.
 //
 //go:norace
 //go:noinline

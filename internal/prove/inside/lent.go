@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lendSocket has another program hold the socket by which a connection is made. It
-// was started first, so that its number is the smaller one.
+// lendSocket has another program hold the socket through which a connection is
+// made. That program is started first, so that its PID is the smaller one.
 func lendSocket(p *Probe) {
 	p.Try("connect by a socket that another program holds too", func() error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -39,7 +39,8 @@ func lendSocket(p *Probe) {
 	})
 }
 
-// dialLent connects its descriptor 3, when nothing above it holds that any more.
+// dialLent connects its descriptor 3 once no process above it holds that any
+// more.
 func dialLent(p *Probe) {
 	time.Sleep(300 * time.Millisecond)
 	to, err := net.ResolveTCPAddr("tcp4", "127.0.0.1:"+p.Arg("port"))

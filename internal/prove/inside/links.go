@@ -27,8 +27,8 @@ func linksActions() map[string]Action {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// readWays reads a file in every way that does not go through read(2) on a
-// plain open.
+// readWays reads a file by a plain open, and in every way that does not use
+// read(2) on one.
 func readWays(p *Probe, path string) {
 	p.Read("open "+path, func() ([]byte, error) { return os.ReadFile(path) })
 	p.Read("map "+path, func() ([]byte, error) {
@@ -78,7 +78,7 @@ func pumped(path string) ([]byte, error) {
 }
 
 // replaceAbove renames directories above a path, one after the other, and puts a
-// file of its own where the path was.
+// file of its own at the path.
 func replaceAbove(p *Probe) {
 	path := p.Arg("path")
 	for above := range strings.SplitSeq(p.Arg("above"), "\n") {
@@ -91,8 +91,8 @@ func replaceAbove(p *Probe) {
 	}
 }
 
-// hardLink gives a file outside a second name in the workspace and writes
-// through it.
+// hardLink gives a file outside a second name in the workspace and writes through
+// it.
 func hardLink(p *Probe) {
 	from, to := p.Arg("path"), p.In("W", "second-name")
 	p.Try("link", func() error { return errors.Join(unix.Link(from, to), overwrite(to)) })
@@ -127,7 +127,7 @@ func relink(p *Probe) {
 	p.Try("write after a reopen", func() error { return openWith(procFD(fd), unix.O_WRONLY) })
 }
 
-// tmpfile makes a file without a name outside and gives it one.
+// tmpfile makes a file outside without a name and gives it one.
 func tmpfile(p *Probe) {
 	dir := p.Arg("path")
 	for _, to := range []string{filepath.Join(dir, "named"), p.In("W", "named")} {
@@ -150,8 +150,8 @@ func tmpfile(p *Probe) {
 	})
 }
 
-// supplant puts something else where a directory is: by renaming it, by
-// exchanging it, by deleting it, and a link in its place.
+// supplant replaces a directory: by renaming it, exchanging it, or deleting it,
+// and with a link in its place.
 func supplant(p *Probe, dir string) {
 	evil := p.In("W", "evil-"+filepath.Base(dir))
 	plant := func() error { return create(filepath.Join(evil, "planted")) }

@@ -32,8 +32,8 @@ func mountsActions() map[string]Action {
 	}
 }
 
-// detach tries everything that takes a mount away or puts one over it, and
-// then to write what it protects.
+// detach tries everything that removes a mount or covers it, and then to write
+// what it protects.
 func detach(p *Probe, path string) {
 	evil := p.In("W", "evil")
 	if err := create(filepath.Join(evil, "pre-commit")); err != nil {
@@ -65,7 +65,7 @@ func detach(p *Probe, path string) {
 	})
 }
 
-// undone binds from over to and takes it away again.
+// undone binds from over to and removes it again.
 func undone(from, to string) error {
 	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
 		return err
@@ -73,8 +73,8 @@ func undone(from, to string) error {
 	return unix.Unmount(to, unix.MNT_DETACH)
 }
 
-// detachNested does the same with one thread and namespaces of its own, in
-// which it would have every capability.
+// detachNested does the same with one thread and namespaces of its own, in which
+// it would have every capability.
 func detachNested(p *Probe, path string) {
 	at, keep := CString(path)
 	w, keepW := CString(p.Arg("W"))
@@ -108,8 +108,8 @@ func writeNested(p *Probe) {
 	p.Try("write there", func() error { return overwrite(p.In("W", ".git", "hooks", "pre-commit")) })
 }
 
-// throughDirectory keeps a directory open while it tries to detach what is
-// mounted below.
+// throughDirectory keeps a directory open while it tries to detach the mounts
+// below.
 func throughDirectory(p *Probe) {
 	fd, err := unix.Open(p.Arg("path"), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -147,11 +147,11 @@ func throughDirectory(p *Probe) {
 	})
 }
 
-// bad is a pointer that no process has.
+// bad is a pointer that is never valid.
 const bad = ^uintptr(4095)
 
-// reached says whether the kernel looked at the arguments: then no filter
-// stands before it.
+// reached reports success if the kernel looked at the arguments: then no filter
+// refused the call.
 func reached(err error) error {
 	switch err {
 	case unix.EFAULT, unix.EINVAL, unix.EBADF, unix.E2BIG, unix.ENAMETOOLONG:
@@ -201,8 +201,8 @@ func mountInWorkspace(p *Probe) {
 	})
 }
 
-// openHandle opens the handle that the outside made for a secret, and the
-// handle that the root directory of most file systems has.
+// openHandle opens the handle that the outside made for a secret, and the usual
+// handle of a root directory.
 func openHandle(p *Probe) {
 	kind, err := strconv.Atoi(p.Arg("type"))
 	raw, err2 := hex.DecodeString(p.Arg("handle"))
@@ -282,7 +282,7 @@ func newNamespaces(p *Probe) {
 			_, err := Forked([]Call{C(unix.SYS_UNSHARE, kind.flag|1<<40)})
 			return err
 		})
-		if kind.flag != unix.CLONE_NEWTIME { // not a flag of clone(2): it shares its bit with the signal
+		if kind.flag != unix.CLONE_NEWTIME { // no flag of clone(2): its bit is part of the signal
 			p.Try("clone "+kind.name, func() error {
 				_, err := Forked([]Call{C(unix.SYS_CLONE, kind.flag|uintptr(unix.SIGCHLD))})
 				return err
@@ -300,7 +300,7 @@ func nestedSandbox(p *Probe) {
 		err := exec.Command("/usr/bin/bwrap", "--bind", "/", "/", "--dev", "/dev", os.Args[0], "-child", p.nonce, "create", "path="+p.In("O", "x")).Run()
 		var exit *exec.ExitError
 		if errors.As(err, &exit) && exit.Exited() {
-			return unix.EPERM // it ran and could not; the outside looks for the file
+			return unix.EPERM // it ran and failed; the outside looks for the file
 		}
 		return err
 	})

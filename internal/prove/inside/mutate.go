@@ -19,9 +19,9 @@ type way struct {
 	do   func(path string) error
 }
 
-// ways are tried on a file of the probe's own first: what does not work there
-// is no attempt, because a file system without clones refuses a clone for a
-// reason that is no defence.
+// ways are tried on a file of the probe's own first. A way that fails there is
+// not an attempt: a file system without clones refuses a clone, which is not a
+// defence.
 func ways() []way {
 	return []way{
 		{"open for writing", func(p string) error { return openWith(p, unix.O_WRONLY) }},
@@ -59,8 +59,8 @@ func ways() []way {
 	}
 }
 
-// mutate tries every way, or those that the argument "ways" names by prefix,
-// on each path.
+// mutate tries every way, or those that the argument "ways" names by prefix, on
+// each path.
 func mutate(p *Probe, path string) {
 	for i, w := range ways() {
 		if only := p.Arg("ways"); only != "" && !strings.HasPrefix(w.name, only) {
@@ -88,8 +88,8 @@ func openWith(path string, flags int) error {
 	return err
 }
 
-// onFD tries an operation on the best descriptor there is: a writable one, or
-// a read-only one where that is all that is given.
+// onFD tries an operation on the best descriptor available: a writable one, else
+// a read-only one.
 func onFD(f func(fd int) error) func(string) error {
 	return func(path string) error {
 		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -104,7 +104,7 @@ func onFD(f func(fd int) error) func(string) error {
 	}
 }
 
-// withOwn is onFD with a second descriptor of a file with content.
+// withOwn is onFD with a second descriptor, of a file with content.
 func withOwn(f func(own, fd int) error) func(string) error {
 	return onFD(func(fd int) error {
 		own, err := os.Open(os.Args[0])
@@ -116,7 +116,7 @@ func withOwn(f func(own, fd int) error) func(string) error {
 	})
 }
 
-// onPath hands the name of a descriptor that was opened by O_PATH.
+// onPath passes the name of a descriptor opened with O_PATH.
 func onPath(f func(name string) error) func(string) error {
 	return func(path string) error {
 		fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
@@ -162,7 +162,7 @@ func mapShared(path string) error {
 			return err
 		}
 		defer func() { _ = unix.Munmap(b) }()
-		// A mapping may become writable later; that is the second door.
+		// A mapping may become writable later: the second way in.
 		if err := unix.Mprotect(b, unix.PROT_READ|unix.PROT_WRITE); err != nil {
 			return err
 		}
@@ -185,7 +185,7 @@ func spliceInto(fd int) error {
 	return some(int(n), err)
 }
 
-// replace puts another file where path is.
+// replace puts another file at path.
 func replace(path string, flags uint) error {
 	other := os.Args[0] + ".other"
 	if err := create(other); err != nil {
@@ -216,7 +216,7 @@ func linkAndWrite(path string) error {
 
 const nodump = 0x40 // FS_NODUMP_FL, linux/fs.h
 
-// setFlags sets the flags that are set already, and one that harms nobody.
+// setFlags sets the flags that are already set, and a harmless one.
 func setFlags(path string) error {
 	return onFD(func(fd int) error {
 		flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)

@@ -14,12 +14,11 @@ type attempt struct {
 	get  func() ([]byte, error)
 }
 
-// atOnce is how many attempts of an action are under way at a time: most of one
-// is waiting.
+// atOnce is how many attempts of an action run at a time: they mostly wait.
 const atOnce = 24
 
-// several makes attempts at the same time, and returns what tells of each of
-// them when it is done.
+// several makes attempts concurrently, and returns a function that waits for the
+// result of each.
 func several(all []attempt) (outcome func(i int) ([]byte, error)) {
 	type result struct {
 		b   []byte
@@ -42,8 +41,8 @@ func several(all []attempt) (outcome func(i int) ([]byte, error)) {
 	}
 }
 
-// netAttempts makes attempts to get an answer that must not be got, and reports
-// them in their order.
+// netAttempts makes attempts to get a forbidden answer, and reports them in
+// order.
 func netAttempts(p *Probe, all []attempt) {
 	outcome := several(all)
 	for i, a := range all {
@@ -59,8 +58,8 @@ func netMust(p *Probe, all []attempt) {
 	}
 }
 
-// netControls are those of an action that gets URLs: the lines of ok, or the
-// allowed server by the doors of tries.
+// netControls makes the controls of an action that gets URLs: the lines of ok, or
+// the allowed server through the doors of tries.
 func netControls(p *Probe, tries [][2]string) {
 	controls := doorLines(p.Arg("ok"))
 	if p.Arg("ok") == "" {
@@ -79,7 +78,7 @@ func netControls(p *Probe, tries [][2]string) {
 	netMust(p, gets(controls))
 }
 
-// gets are attempts to get URLs by doors.
+// gets returns attempts to get URLs through doors.
 func gets(lines [][2]string) []attempt {
 	var all []attempt
 	for _, t := range lines {
@@ -88,7 +87,8 @@ func gets(lines [][2]string) []attempt {
 	return all
 }
 
-// linesOf are attempts of the lines of an argument, named by their beginnings.
+// linesOf returns attempts for the lines of an argument, named by their
+// beginnings.
 func linesOf(text string, get func(line string) ([]byte, error)) []attempt {
 	var all []attempt
 	for line := range strings.SplitSeq(text, "\n") {

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// recordTypes are the types that netDNS asks for by name (IANA, DNS parameters).
+// recordTypes are the types that netDNS queries by name (IANA, DNS parameters).
 var recordTypes = map[string]uint16{
 	"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "NULL": 10, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28, "SRV": 33,
 	"NAPTR": 35, "OPT": 41, "DS": 43, "DNSKEY": 48, "SVCB": 64, "HTTPS": 65, "AXFR": 252, "ANY": 255, "PRIVATE": 65280,
 }
 
-// netDNS asks every server of at, a line "NETWORK ADDR" each, for every name of
-// names and every type of types. "resolver" is the one that is configured.
-// opt=HEX adds an EDNS option with these bytes.
+// netDNS queries every server of at, one line "NETWORK ADDR" each, for every name
+// of names and every type of types. "resolver" is the configured one. opt=HEX
+// adds an EDNS option with these bytes.
 func netDNS(p *Probe) {
 	if ok := p.Arg("ok"); ok != "" {
 		netControls(p, nil)
@@ -48,7 +48,7 @@ func netDNS(p *Probe) {
 	}
 }
 
-// configuredResolver is the first one of resolv.conf(5).
+// configuredResolver returns the first one in resolv.conf(5).
 func configuredResolver() string {
 	b, _ := os.ReadFile("/etc/resolv.conf")
 	for line := range strings.Lines(string(b)) {
@@ -59,7 +59,7 @@ func configuredResolver() string {
 	return "127.0.0.1:53"
 }
 
-// question is a query (RFC 1035, 4.1), with an EDNS record for opt.
+// question encodes a query (RFC 1035, 4.1), with an EDNS record for opt.
 func question(name string, kind uint16, opt string) []byte {
 	b := []byte{0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}
 	for label := range strings.SplitSeq(strings.TrimSuffix(name, "."), ".") {
@@ -114,8 +114,8 @@ func ask(network, addr string, q []byte, patience time.Duration) ([]byte, error)
 	return b[:n], nil
 }
 
-// netGarbage sends the resolver what is no query, and a query that is none of
-// one name, and then asks as anybody does.
+// netGarbage sends the resolver invalid queries, and one with two questions, and
+// then a normal one.
 func netGarbage(p *Probe) {
 	q := question("allowed.test", 1, "")
 	two := append(append([]byte{}, q...), q[12:]...)

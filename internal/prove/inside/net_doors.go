@@ -24,25 +24,25 @@ import (
 // proxyDoor is where a proxy is looked for.
 const proxyDoor = "127.0.0.1:3128"
 
-// netPatience is how long an answer is waited for. A refusal comes at once; what
-// takes that long is none.
+// netPatience is how long to wait for an answer. A refusal comes at once;
+// anything slower is not one.
 const netPatience = 10 * time.Second
 
-// Every server outside that must not be reached says a token, and every one
-// that may be reached a greeting.
+// Every server outside that must not be reached sends a token, and every one that
+// may be reached a greeting.
 const (
 	forbiddenMark = "tok-"
 	allowedMark   = "hello from"
 )
 
-// refusedErr is a refusal in words, such as a status of HTTP.
+// refusedErr is a refusal in words, such as an HTTP status.
 type refusedErr struct{ text string }
 
 func (e refusedErr) Error() string { return e.text }
 func (e refusedErr) Unwrap() error { return unix.ECONNREFUSED }
 
-// denial gives every way in which a connection may be refused the errno of a
-// refused one. Only what hangs stays what it is.
+// denial gives an error without an errno that of a refused connection. Timeouts
+// become ETIMEDOUT; other errors are returned unchanged.
 func denial(err error) error {
 	var timeout net.Error
 	var no syscall.Errno
@@ -57,7 +57,7 @@ func denial(err error) error {
 	return refusedErr{err.Error()}
 }
 
-// judgeReply says whether a server that must not be reached has answered.
+// judgeReply reports whether a server that must not be reached has answered.
 func judgeReply(reply []byte, err error) ([]byte, error) {
 	switch {
 	case bytes.Contains(reply, []byte(forbiddenMark)):
@@ -73,7 +73,7 @@ func judgeReply(reply []byte, err error) ([]byte, error) {
 	return nil, denial(err)
 }
 
-// judgeControl is the other way round.
+// judgeControl is the reverse: an allowed server must have answered.
 func judgeControl(reply []byte, err error) error {
 	if bytes.Contains(reply, []byte(allowedMark)) {
 		return nil
@@ -84,7 +84,7 @@ func judgeControl(reply []byte, err error) error {
 	return err
 }
 
-// throughTo is through for an address host:port, which it returns in its parts.
+// throughTo is through for an address host:port, which it also returns split.
 func throughTo(door, address string) (c net.Conn, host, port string, err error) {
 	if host, port, err = net.SplitHostPort(address); err != nil {
 		return nil, "", "", err
@@ -93,8 +93,8 @@ func throughTo(door, address string) (c net.Conn, host, port string, err error) 
 	return c, host, port, err
 }
 
-// through opens a connection to host:port by a door: direct, connect, socks, or
-// one of the two with @address for another proxy than the usual one.
+// through opens a connection to host:port through a door: direct, connect, socks,
+// or one of the last two with @address for a proxy other than the usual one.
 func through(door, host, port string) (net.Conn, error) {
 	door, proxy, other := strings.Cut(door, "@")
 	if !other {
@@ -138,7 +138,7 @@ func dialDirect(network, host, port string) (net.Conn, error) {
 
 func connectThrough(c net.Conn, target string) error {
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", target, target)
-	// Byte by byte: what follows the head belongs to the tunnel.
+	// Byte by byte: what follows the header belongs to the tunnel.
 	var head []byte
 	one := make([]byte, 1)
 	for !bytes.HasSuffix(head, []byte("\r\n\r\n")) && len(head) < 64<<10 {
@@ -154,8 +154,8 @@ func connectThrough(c net.Conn, target string) error {
 	return nil
 }
 
-// socksAddress writes a destination as SOCKS5 does (RFC 1928, 5). A name may
-// hold any bytes.
+// socksAddress encodes a destination as SOCKS5 does (RFC 1928, 5). A name may
+// contain any bytes.
 func socksAddress(host, port string) []byte {
 	var n uint16
 	_, _ = fmt.Sscan(port, &n)
@@ -209,7 +209,8 @@ func socksReply(c net.Conn) error {
 	return err
 }
 
-// fetch gets a URL by a door. Door forward is the absolute form of a proxy.
+// fetch gets a URL through a door. The door forward is a proxy request in
+// absolute form.
 func fetch(door, raw string) ([]byte, error) {
 	scheme, rest, _ := strings.Cut(raw, "://")
 	authority, path, _ := strings.Cut(rest, "/")
@@ -248,7 +249,7 @@ func forward(raw, authority string) ([]byte, error) {
 	return listen(c)
 }
 
-// splitAuthority takes the port off, whatever else stands there.
+// splitAuthority removes the port, whatever else is there.
 func splitAuthority(authority, scheme string) (host, port string) {
 	port = map[string]string{"http": "80", "https": "443"}[scheme]
 	if i := strings.LastIndexByte(authority, ':'); i >= 0 && !strings.HasSuffix(authority, "]") && strings.Count(authority[:i], ":") != 1 {
@@ -258,8 +259,8 @@ func splitAuthority(authority, scheme string) (host, port string) {
 	return authority, port
 }
 
-// listen reads until the other side closes, has said what is waited for, or
-// has been quiet for a moment.
+// listen reads until the other side closes, has sent what is expected, or has
+// been quiet for a moment.
 func listen(c net.Conn) ([]byte, error) {
 	end := time.Now().Add(netPatience)
 	var all []byte
@@ -286,8 +287,8 @@ func listen(c net.Conn) ([]byte, error) {
 	}
 }
 
-// doorLines are "DOOR URL", one a line, with URL quoted where it holds what a
-// line cannot.
+// doorLines parses lines "DOOR URL"; a URL with characters that a line cannot
+// contain is quoted.
 func doorLines(text string) [][2]string {
 	var out [][2]string
 	sc := bufio.NewScanner(strings.NewReader(text))
@@ -304,8 +305,8 @@ func doorLines(text string) [][2]string {
 	return out
 }
 
-// netGet tries each line of try, and as a control each line of ok, which is the
-// allowed server by the same doors unless it is given.
+// netGet tries each line of try, and as a control each line of ok; by default
+// that is the allowed server through the same doors.
 func netGet(p *Probe) {
 	tries := doorLines(p.Arg("try"))
 	netControls(p, tries)

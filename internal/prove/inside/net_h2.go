@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// netH2 speaks HTTP/2 by hand, so that it can say what no library would: each
-// line is "DOOR HOST:PORT" and quoted fields "name=value", in the order in
+// netH2 writes HTTP/2 frames itself, so that it can send what no library would:
+// each line is "DOOR HOST:PORT" and quoted fields "name=value", in the order in
 // which they are sent. The field "=DATA text" is a body, "=TRAILER name=value"
 // comes after it. Fields are filled in by filler.
 func netH2(p *Probe) {
@@ -69,7 +69,7 @@ func frame(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
 }
 
-// literal is a field without indexing and without Huffman coding (RFC 7541,
+// literal encodes a field without indexing and without Huffman coding (RFC 7541,
 // 6.2.2).
 func literal(name, value string) []byte {
 	b := []byte{0}
@@ -95,7 +95,7 @@ type h2Parts struct {
 	body                bool
 }
 
-// h2Fields reads the quoted fields of a line.
+// h2Fields parses the quoted fields of a line.
 func h2Fields(fill *strings.Replacer, rest string) (r h2Parts, err error) {
 	for rest != "" {
 		chunk, err := strconv.QuotedPrefix(rest)
@@ -139,7 +139,7 @@ func h2Request(fill *strings.Replacer, rest string) ([]byte, error) {
 	return append(out, frame(frameHeaders, flagEndStream|flagEndHeaders, 1, r.trailer)...), nil
 }
 
-// h2Answer returns what DATA frames hold, until the stream or the connection
+// h2Answer returns the content of DATA frames until the stream or the connection
 // ends.
 func h2Answer(c net.Conn) ([]byte, error) {
 	var body []byte

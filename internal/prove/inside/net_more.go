@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// netFollow gets a URL and goes where its answer points, by the same door.
+// netFollow gets a URL and follows a redirect, through the same door.
 func netFollow(p *Probe) {
 	tries := doorLines(p.Arg("try"))
 	netControls(p, tries)
@@ -33,7 +33,7 @@ func netFollow(p *Probe) {
 	netAttempts(p, all)
 }
 
-// netAllowed gets what may be got, and fails where it does not.
+// netAllowed gets allowed URLs; each that fails is a failed attempt.
 func netAllowed(p *Probe) {
 	all := gets(doorLines(p.Arg("try")))
 	outcome := several(all)
@@ -51,8 +51,7 @@ func netPrint(p *Probe) {
 	})
 }
 
-// netEnvironment tells a client by its variables to use no proxy, and one that
-// is not the usual one.
+// netEnvironment sets variables that make a client use no proxy, or another one.
 func netEnvironment(p *Probe) {
 	for _, env := range [][]string{{"NO_PROXY=*", "no_proxy=*"}, {"HTTP_PROXY=", "HTTPS_PROXY="}, {"HTTP_PROXY=http://1.2.3.4:3128", "HTTPS_PROXY=http://1.2.3.4:3128"}} {
 		for _, kv := range env {
@@ -73,7 +72,7 @@ func netEnvironment(p *Probe) {
 	}
 }
 
-// netListeners speaks to everything that listens on the loopback.
+// netListeners connects to everything that listens on the loopback.
 func netListeners(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
 	var all []attempt
@@ -95,8 +94,8 @@ func netListeners(p *Probe) {
 	netAttempts(p, all)
 }
 
-// listening are the addresses of sockets that listen, by proc_net(5), and of
-// ones that are often found.
+// listening returns the addresses of listening sockets, from proc_net(5), and
+// some common ones.
 func listening() []netip.AddrPort {
 	out := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:3128"), netip.MustParseAddrPort("127.0.0.1:15001"), netip.MustParseAddrPort("127.0.0.53:53"), netip.MustParseAddrPort("127.0.0.1:8080")}
 	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
@@ -114,7 +113,7 @@ func listening() []netip.AddrPort {
 	return out
 }
 
-// procAddr reads an address as /proc/net/tcp writes it, in words of the machine.
+// procAddr parses an address as /proc/net/tcp writes it, in native words.
 func procAddr(text string) (netip.AddrPort, error) {
 	host, port, _ := strings.Cut(text, ":")
 	b, err := hex.DecodeString(host)

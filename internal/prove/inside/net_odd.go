@@ -47,7 +47,7 @@ func netActions() map[string]Action {
 	}
 }
 
-// sockaddr is one of either family.
+// sockaddr converts an address of either family.
 func sockaddr(at netip.AddrPort) (int, unix.Sockaddr) {
 	if a := at.Addr(); a.Is4() {
 		return unix.AF_INET, &unix.SockaddrInet4{Port: int(at.Port()), Addr: a.As4()}
@@ -121,13 +121,13 @@ func oddWays(to unix.Sockaddr) []oddWay {
 	}
 }
 
-// oddly makes a socket, connects it as way does, and asks for a page.
+// oddly makes a socket, connects it with way, and requests a page.
 func oddly(family, kind, proto int, way func(int) error) ([]byte, error) {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
 	if err != nil {
 		return nil, err
 	}
-	// Only now, so that connecting is one system call.
+	// Not earlier, so that connecting is one system call.
 	_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
 	err = way(fd)
 	f := os.NewFile(uintptr(fd), "socket")
@@ -155,7 +155,7 @@ func oddly(family, kind, proto int, way func(int) error) ([]byte, error) {
 	return listen(c)
 }
 
-// netSeize takes the addresses of the doors and then goes on as before.
+// netSeize binds the addresses of the doors and then continues as before.
 func netSeize(p *Probe) {
 	reuse := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) {
@@ -214,7 +214,7 @@ func netFilter(p *Probe) {
 	netGet(p)
 }
 
-// netlink sends messages and returns the first error that is answered.
+// netlink sends messages and returns the first error in the answers.
 func netlink(family int, b []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, family)
 	if err != nil {
@@ -241,7 +241,7 @@ func netlink(family int, b []byte) error {
 	}
 }
 
-// netLeak looks in files for what only the host's network has.
+// netLeak searches files for strings that only the host's network has.
 func netLeak(p *Probe) {
 	for pattern := range strings.SplitSeq(p.Arg("path"), "\n") {
 		paths, _ := filepath.Glob(pattern)
@@ -271,7 +271,7 @@ func netNested(p *Probe) {
 	}, "ok=none")
 }
 
-// netWait says that it is there and works, and waits for a file to be made.
+// netWait reports that it is there and works, and waits for a file to be made.
 func netWait(p *Probe) {
 	netControls(p, nil)
 	if name := p.Arg("resolve"); name != "" {
@@ -295,7 +295,7 @@ func netWait(p *Probe) {
 	p.Try("nothing", func() error { return unix.ENOENT })
 }
 
-// netRelay serves a relay of its own to the proxy, and tries through that.
+// netRelay runs a relay to the proxy, and tries through that.
 func netRelay(p *Probe) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -331,8 +331,8 @@ func netRelay(p *Probe) {
 	netAttempts(p, relayed("try"))
 }
 
-// netDatagram sends datagrams. A socket of one's own always takes them: whether
-// they arrived is for those outside to say.
+// netDatagram sends datagrams. One's own socket always accepts them: only the
+// outside knows whether they arrived.
 func netDatagram(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
 	netAttempts(p, linesOf(p.Arg("at"), func(addr string) ([]byte, error) {
@@ -358,8 +358,8 @@ func netDatagram(p *Probe) {
 	}))
 }
 
-// netTunnel carries data out in names below a suffix, as many as it is told.
-// What got out is for the resolver outside to say.
+// netTunnel carries data out in names below a suffix, as many as its arguments
+// say. Only the resolver outside knows what got out.
 func netTunnel(p *Probe) {
 	netControls(p, [][2]string{{"direct", "http://allowed.test/"}})
 	var count, size, labels int

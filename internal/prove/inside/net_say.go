@@ -17,8 +17,8 @@ import (
 
 func unquote(s string) (string, error) { return strconv.Unquote(s) }
 
-// netSay sends bytes as they are: each line of say is an address or a door,
-// and quoted chunks that are sent one by one. The chunk "?" waits for an answer, and "*N TEXT" is N times TEXT.
+// netSay sends raw bytes: each line of say is an address or a door, and quoted chunks that are
+// sent one by one. The chunk "?" waits for an answer, and "*N TEXT" is N times TEXT.
 func netSay(p *Probe) {
 	netMust(p, linesOf(p.Arg("ok"), say))
 	netAttempts(p, linesOf(p.Arg("say"), say))
@@ -58,17 +58,17 @@ func say(line string) ([]byte, error) {
 			text = strings.Repeat(piece, count)
 		}
 		if _, err := io.WriteString(c, text); err != nil {
-			break // it was refused in the middle; what was answered says why
+			break // it was refused in the middle; the answer tells why
 		}
 		if rest != "" {
-			time.Sleep(10 * time.Millisecond) // a segment of its own
+			time.Sleep(10 * time.Millisecond) // a separate segment
 		}
 	}
 	b, err := listen(c)
 	return append(heard, b...), err
 }
 
-// repeated reads "*COUNT TEXT", which stands for more than an argument holds.
+// repeated parses "*COUNT TEXT", for a text that is too long for an argument.
 func repeated(text string) (count int, piece string, ok bool) {
 	head, piece, _ := strings.Cut(text, " ")
 	if n, found := strings.CutPrefix(head, "*"); found {
@@ -78,9 +78,9 @@ func repeated(text string) (count int, piece string, ok bool) {
 	return 0, "", false
 }
 
-// netTLS opens TLS to an allowed place in a way of its own: each line of try is
+// netTLS opens TLS to an allowed destination in unusual ways: each line of try is
 // "DOOR HOST:PORT key=value…". Keys: sni, host (of the request), path, segment
-// and record (bytes of the first flight in each), patch (OLD>NEW in it, of one
+// and record (bytes of the first flight in each), patch (OLD>NEW in it, of equal
 // length), alpn, max (highest version), first (quoted bytes before).
 func netTLS(p *Probe) {
 	netMust(p, linesOf(p.Arg("ok"), overTLS))
@@ -137,7 +137,7 @@ func overTLS(line string) ([]byte, error) {
 	return listen(t)
 }
 
-// overH2 makes one request whose :authority is authority.
+// overH2 makes one request with this :authority.
 func overH2(c net.Conn, authority, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), netPatience)
 	defer cancel()
@@ -197,7 +197,7 @@ func (f *firstFlight) Write(b []byte) (int, error) {
 			return 0, err
 		}
 		if out = out[l:]; len(out)%8 == 0 {
-			time.Sleep(200 * time.Microsecond) // so that some segments stay alone
+			time.Sleep(200 * time.Microsecond) // so that some segments are sent alone
 		}
 	}
 	return len(b), nil

@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// netSecret sends what a variable holds, by lines as those of netSay but with a
-// door of its own: "DOOR HOST:PORT chunks…", each chunk filled in by filler. TLS
-// is spoken on port 443. "lookup NAME" asks for a name that is filled in.
+// netSecret sends the value of a variable, with lines like those of netSay but
+// with a door each: "DOOR HOST:PORT chunks…", each chunk filled in by filler.
+// Port 443 uses TLS. "lookup NAME" looks up a name that is filled in.
 func netSecret(p *Probe) {
 	value := p.secret()
 	p.Control("the variable "+p.Arg("env")+" is set", func() error {
@@ -38,7 +38,7 @@ func netSecret(p *Probe) {
 	}
 }
 
-// secret is what a variable holds, or a file.
+// secret returns the value of a variable, or the content of a file.
 func (p *Probe) secret() string {
 	if p.Arg("from") == "" {
 		return os.Getenv(p.Arg("env"))
@@ -47,7 +47,7 @@ func (p *Probe) secret() string {
 	return firstSecret(string(b))
 }
 
-// firstSecret is the first word of a file that is too long for a name of anything.
+// firstSecret returns the first word of a text that is too long to be a name.
 func firstSecret(text string) string {
 	for _, word := range strings.Fields(text) {
 		if len(word) >= 18 {
@@ -57,8 +57,8 @@ func firstSecret(text string) string {
 	return ""
 }
 
-// filler puts a value in the place of {}, what Basic authorization makes of it
-// in that of {basic}, its halves and its length where they are named.
+// filler replaces {} with a value, {basic} with its Basic authorization, and the
+// placeholders for its halves and its length.
 func filler(value string) *strings.Replacer {
 	half := len(value) / 2
 	escaped := ""
@@ -74,7 +74,7 @@ func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
 	door, rest, _ := strings.Cut(line, " ")
 	address, rest, _ := strings.Cut(rest, " ")
 	if door == "lookup" {
-		// Whether the query left is for the resolver outside to say.
+		// Only the resolver outside knows whether the query left.
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		at, err := net.DefaultResolver.LookupHost(ctx, fill.Replace(address))
@@ -103,17 +103,17 @@ func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
 			return nil, err
 		}
 		if _, err := io.WriteString(c, fill.Replace(text)); err != nil {
-			break // it was refused in the middle; what was answered says why
+			break // it was refused in the middle; the answer tells why
 		}
 		if rest != "" {
-			time.Sleep(10 * time.Millisecond) // a segment of its own
+			time.Sleep(10 * time.Millisecond) // a separate segment
 		}
 	}
 	b, err := listen(c)
 	return append(b, unpacked(b)...), err
 }
 
-// unpacked is what lies compressed in an answer, as anybody would read it.
+// unpacked returns the compressed data in an answer, unpacked.
 func unpacked(b []byte) []byte {
 	i := bytes.Index(b, []byte{0x1f, 0x8b})
 	if i < 0 {
@@ -128,8 +128,8 @@ func unpacked(b []byte) []byte {
 	return out[:n]
 }
 
-// lookForSecrets prints what processes that can be seen were given, for the
-// judge to search.
+// lookForSecrets prints what visible processes were given, for the judge to
+// search.
 func lookForSecrets(p *Probe) {
 	for _, pattern := range []string{"/proc/[0-9]*/environ", "/proc/[0-9]*/cmdline", "/proc/[0-9]*/auxv", "/run/*", "/tmp/*"} {
 		paths, _ := filepath.Glob(pattern)

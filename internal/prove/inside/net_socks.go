@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// netSocks speaks the parts of SOCKS that a proxy may have forgotten. Each line
-// of try is "COMMAND HOST:PORT": socks4, socks4a, bind or associate.
+// netSocks uses the parts of SOCKS that a proxy may have forgotten. Each line of
+// try is "COMMAND HOST:PORT": socks4, socks4a, bind or associate.
 func netSocks(p *Probe) {
 	netControls(p, [][2]string{{"socks", "http://allowed.test/"}})
 	netAttempts(p, linesOf(p.Arg("try"), func(line string) ([]byte, error) {
@@ -86,7 +86,7 @@ func socks4(c net.Conn, command, host string, address []byte) error {
 	return nil
 }
 
-// relayed sends a datagram to the relay that a reply names.
+// relayed sends a datagram to the relay in a reply.
 func relayed(reply, address []byte) ([]byte, error) {
 	at := fmt.Sprintf("%d.%d.%d.%d:%d", reply[4], reply[5], reply[6], reply[7], binary.BigEndian.Uint16(reply[8:]))
 	c, err := net.Dial("udp", at)

@@ -13,7 +13,7 @@ import (
 )
 
 // turnActions are actions that take turns with the outside: they begin something,
-// wait until W/over is there, and go on.
+// wait until W/over exists, and continue.
 func turnActions() map[string]Action {
 	return map[string]Action{
 		"net-turns": netTurns,
@@ -26,22 +26,22 @@ func turnActions() map[string]Action {
 	}
 }
 
-// sayLong executes a program with a long argument some times over.
+// sayLong executes a program with a long argument several times.
 func sayLong(p *Probe) {
 	times, _ := strconv.Atoi(p.Arg("times"))
 	size, _ := strconv.Atoi(p.Arg("size"))
 	text := strings.Repeat(p.Arg("unit"), size/len(p.Arg("unit")))
 	p.Try("execute with a long argument", func() error {
 		for range times {
-			_ = exec.Command(os.Args[0], text).Run() // it says by its status that these are no arguments
+			_ = exec.Command(os.Args[0], text).Run() // it fails, because these are not valid arguments
 		}
 		return nil
 	})
 }
 
-// netTurns speaks HTTP/2. Its first request is a line as those of netH2, and what
-// comes when the outside has had its turn goes over the same connection: nothing,
-// more requests, or more of the body of the first.
+// netTurns uses HTTP/2. Its first request is a line like those of netH2. After
+// the outside has had its turn, the same connection carries nothing, more
+// requests, or more of the body of the first.
 func netTurns(p *Probe) {
 	fill, how := filler(os.Getenv(p.Arg("env"))), p.Arg("how")
 	var c net.Conn
@@ -72,11 +72,11 @@ func netTurns(p *Probe) {
 	})
 }
 
-// bodyFrame is the end of a request whose body is this.
+// bodyFrame is the end of a request with this body.
 var bodyFrame = frame(frameData, flagEndStream, 1, []byte("early"))
 
-// h2Begin opens a connection and makes the first request: all of it, or but for the
-// end of its body. One that others follow is answered before.
+// h2Begin opens a connection and makes the first request: all of it, or all except
+// the end of its body. If others follow, it is answered first.
 func h2Begin(fill *strings.Replacer, line, how string) (net.Conn, error) {
 	c, rest, err := h2Dial(line)
 	if err != nil {

@@ -21,8 +21,8 @@ const (
 	deepLevel = 50
 )
 
-// deepLink builds a path of 5000 bytes, one step after the other, and writes
-// through a link at its end.
+// deepLink builds a path of 5000 bytes, step by step, and writes through a link
+// at its end.
 func deepLink(p *Probe) {
 	fd, err := descend(p.Arg("W"), true)
 	if err != nil {
@@ -42,7 +42,7 @@ func deepLink(p *Probe) {
 	})
 }
 
-// deepHook changes the hook of a repository that was there before.
+// deepHook changes the hook of an existing repository.
 func deepHook(p *Probe) {
 	fd, err := descend(p.Arg("W"), false)
 	if err != nil {
@@ -72,8 +72,8 @@ func descend(root string, build bool) (int, error) {
 	return fd, err
 }
 
-// overwriteOdd overwrites the protected file in every directory of the
-// workspace, whatever bytes its name is made of.
+// overwriteOdd overwrites the protected file in every directory of the workspace,
+// whatever bytes the directory's name has.
 func overwriteOdd(p *Probe) {
 	entries, err := os.ReadDir(p.Arg("W"))
 	p.Control("list the workspace", func() error { return err })

@@ -27,8 +27,8 @@ func privilegeActions() map[string]Action {
 	}
 }
 
-// runSetID executes a program that belongs to somebody else and should not
-// make us him.
+// runSetID executes a program that belongs to another user, and must not run as
+// that user.
 func runSetID(p *Probe, path string) {
 	c, done := p.Command(path, "say-ids")
 	defer done()
@@ -57,7 +57,7 @@ func sayIDs(p *Probe) {
 	})
 }
 
-// become asks the programs that make one root, with no password.
+// become tries the programs that make one root, without a password.
 func become(p *Probe) {
 	for _, command := range []string{"sudo -n true", "su -c true", "su root -c true", "doas -n true", "pkexec --disable-internal-agent true", "runuser -u root true", "sg root true", "newgrp root", "setpriv --reuid 0 true"} {
 		f := strings.Fields(command)
@@ -79,7 +79,7 @@ func become(p *Probe) {
 	p.Try("a program by the name of sudo", func() error { _, err := os.Stat("/usr/bin/sudo-of-a-probe"); return err })
 }
 
-// makeSetID makes programs that would be somebody when others run them.
+// makeSetID makes programs that would run as their owner for other users.
 func makeSetID(p *Probe) {
 	const mode = 0o6755
 	n := 0
@@ -148,8 +148,8 @@ func groups(p *Probe) {
 	each(func(p *Probe, path string) { p.Read("read "+path, func() ([]byte, error) { return os.ReadFile(path) }) })(p)
 }
 
-// preload opens what decides which libraries every program of the host loads.
-// It writes nothing.
+// preload opens the files that decide which libraries every program of the host
+// loads. It writes nothing.
 func preload(p *Probe) {
 	for _, path := range []string{"/etc/ld.so.conf", "/etc/ld.so.preload", "/etc/ld.so.cache", "/etc/profile", "/etc/passwd", "/etc/bash.bashrc", "/etc/environment"} {
 		openForWriting(p, path)
@@ -161,8 +161,8 @@ func preload(p *Probe) {
 	}
 }
 
-// changeIDs asks the kernel for other users, groups and capabilities, each in
-// a process of its own.
+// changeIDs asks the kernel for other users, groups and capabilities, each in a
+// process of its own.
 func changeIDs(p *Probe) {
 	zero, all := uint32(0), [6]uint32{0xffffffff, 0xffffffff, 0xffffffff, 0x1ff, 0x1ff, 0x1ff}
 	header := [2]uint32{unix.LINUX_CAPABILITY_VERSION_3, 0}
@@ -185,7 +185,7 @@ func changeIDs(p *Probe) {
 	}
 }
 
-// writeAsOwner makes files whose owner the outside looks at.
+// writeAsOwner makes files whose owner is checked outside.
 func writeAsOwner(p *Probe) {
 	p.Control("make a file", func() error { return create(p.In("W", "made", "file")) })
 	for path := range strings.SplitSeq(p.Arg("write"), "\n") {

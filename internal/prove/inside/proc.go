@@ -38,7 +38,7 @@ func procActions() map[string]Action {
 	}
 }
 
-// others are the processes that /proc shows, but this one.
+// others returns the other processes that /proc shows.
 func others() []int {
 	entries, _ := os.ReadDir("/proc")
 	var out []int
@@ -52,11 +52,11 @@ func others() []int {
 
 func ofProc(pid int, name string) string { return fmt.Sprintf("/proc/%d/%s", pid, name) }
 
-// targets are the process that the row aims at and, of those that can be
-// seen, the first and our parents: what a launcher and its helpers are.
+// targets returns the process that the row targets and, if visible, the first
+// process and our ancestors: a launcher and its helpers.
 func targets(p *Probe) []int {
 	var out []int
-	if os.Getpid() != 1 { // in a container the prober may be the first itself
+	if os.Getpid() != 1 { // in a container the prober may be process 1
 		out = append(out, 1)
 	}
 	if pid, err := strconv.Atoi(p.Arg("pid")); err == nil {
@@ -77,8 +77,8 @@ func targets(p *Probe) []int {
 	return out
 }
 
-// environs prints the variables that rows plant, and no others: what else
-// stands in an environment is nobody's business.
+// environs prints the variables that rows plant, and no others: the rest of an
+// environment is private.
 func environs(p *Probe) {
 	for _, pid := range append(others(), os.Getpid()) {
 		p.Read("environment of "+itoa(pid), func() ([]byte, error) {
@@ -94,7 +94,8 @@ func environs(p *Probe) {
 	}
 }
 
-// foreignCommands looks for command lines that are not of this world's inside.
+// foreignCommands reads what /proc shows about the process outside that the row
+// targets.
 func foreignCommands(p *Probe) {
 	for _, name := range []string{"cmdline", "status", "stat", "comm", "maps", "limits", "mountinfo"} {
 		path := fmt.Sprintf("/proc/%s/%s", p.Arg("pid"), name)
@@ -105,7 +106,7 @@ func foreignCommands(p *Probe) {
 func aim(p *Probe) {
 	pid, err := strconv.Atoi(p.Arg("pid"))
 	if err != nil {
-		return // no attempt, and no attempt is no pass
+		return // without an attempt nothing passes
 	}
 	p.Try("stat its directory", func() error { _, err := os.Stat(ofProc(pid, "")); return err })
 	p.Read("read its environment", func() ([]byte, error) { return os.ReadFile(ofProc(pid, "environ")) })
@@ -159,12 +160,12 @@ func foreignMemory(p *Probe) {
 			return err
 		})
 		p.Try("process_vm_readv of "+itoa(pid), func() error {
-			// Length 0 asks for permission and nothing else.
+			// Length 0 only asks for permission.
 			var buf [8]byte
 			local := []unix.Iovec{{Base: &buf[0], Len: 8}}
 			_, err := unix.ProcessVMReadv(pid, local, []unix.RemoteIovec{{Base: 0x1000, Len: 8}}, 0)
 			if err == unix.EFAULT {
-				return nil // it got as far as the memory
+				return nil // it reached the memory
 			}
 			return err
 		})
@@ -297,8 +298,8 @@ func controlGroups(p *Probe) {
 	}
 }
 
-// kernelMemory opens what holds the kernel's memory and log. It reads nothing:
-// reading a port acts on a device, and reading /proc/kmsg takes messages away.
+// kernelMemory opens files with the kernel's memory and log. It reads nothing:
+// reading a port acts on a device, and reading /proc/kmsg removes messages.
 func kernelMemory(p *Probe) {
 	for _, path := range []string{"/proc/kcore", "/proc/kmsg", "/dev/kmsg", "/dev/mem", "/dev/port", "/dev/kmem", "/proc/kpagecount", "/sys/kernel/vmcoreinfo", "/boot/System.map"} {
 		p.Try("open "+path, func() error {
@@ -325,7 +326,7 @@ func kernelMemory(p *Probe) {
 				return nil
 			}
 		}
-		return unix.EPERM // all addresses are zero: that is how the kernel says no
+		return unix.EPERM // all addresses are zero: the kernel's way to refuse
 	})
 }
 

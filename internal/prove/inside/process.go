@@ -28,8 +28,7 @@ func processActions() map[string]Action {
 	}
 }
 
-// signals sends SIGWINCH, which does nothing to who does not ask for it, by
-// every mechanism.
+// signals sends SIGWINCH, which processes ignore by default, by every mechanism.
 func signals(p *Probe) {
 	pid, err := strconv.Atoi(p.Arg("pid"))
 	if err != nil {
@@ -69,7 +68,7 @@ func signals(p *Probe) {
 	}
 }
 
-// ownPipe has the kernel signal somebody when a pipe has something to read.
+// ownPipe has the kernel signal a process when a pipe has data.
 func ownPipe(owner int) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -78,7 +77,7 @@ func ownPipe(owner int) error {
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	fd := uintptr(pair[0])
-	// The signal is named before the owner: the default one would end it.
+	// The signal is set before the owner: the default one would end it.
 	if _, err := unix.FcntlInt(fd, unix.F_SETSIG, int(unix.SIGWINCH)); err != nil {
 		return err
 	}
@@ -96,8 +95,8 @@ func ownPipe(owner int) error {
 	return err
 }
 
-// trace attaches to the process that the row aims at. The tracer ends at
-// once, and what it traced goes on.
+// trace attaches to the process that the row targets. The tracer ends at once,
+// and its target continues.
 func trace(p *Probe) {
 	pid, err := strconv.Atoi(p.Arg("pid"))
 	if err != nil {
@@ -105,7 +104,7 @@ func trace(p *Probe) {
 	}
 	aims := []int{pid}
 	if unix.Kill(pid, 0) == unix.ESRCH {
-		// A process namespace of our own: its first process belongs to this run.
+		// A PID namespace of our own: its first process belongs to this run.
 		aims = append(aims, 1, os.Getppid())
 	}
 	for _, aim := range aims {
@@ -116,8 +115,8 @@ func trace(p *Probe) {
 	}
 }
 
-// vmAccess reads and writes the memory of another process, at the places that
-// the argument "maps" names: START-END in hexadecimal, a line each.
+// vmAccess reads and writes the memory of another process, in the ranges of the
+// argument "maps": START-END in hexadecimal, one per line.
 func vmAccess(p *Probe) {
 	pid, err := strconv.Atoi(p.Arg("pid"))
 	if err != nil {
@@ -149,13 +148,13 @@ func vmAccess(p *Probe) {
 		local := []unix.Iovec{{Base: new(byte), Len: 1}}
 		_, err := unix.ProcessVMWritev(pid, local, []unix.RemoteIovec{{Base: badPointer, Len: 1}}, 0)
 		if err == unix.EFAULT {
-			return nil // it was let as far as the memory
+			return nil // it reached the memory
 		}
 		return err
 	})
 }
 
-// tokensIn keeps what rows plant and drops the rest of a foreign memory.
+// tokensIn keeps what rows plant and drops the rest of foreign memory.
 func tokensIn(b []byte) []byte {
 	var out []byte
 	for {
@@ -168,7 +167,7 @@ func tokensIn(b []byte) []byte {
 	}
 }
 
-// meddle asks about another process and sets what is set already.
+// meddle queries another process and sets values that are already set.
 func meddle(p *Probe) {
 	pid, err := strconv.Atoi(p.Arg("pid"))
 	if err != nil {
@@ -229,7 +228,7 @@ func waitSibling(p *Probe) {
 	gone(p)
 }
 
-// findSibling looks for what waitSibling leaves in sight.
+// findSibling looks for what waitSibling leaves visible.
 func findSibling(p *Probe) {
 	p.Control("the sibling is there", func() error { return p.await("ready") })
 	defer func() { _ = create(p.In("W", "found")) }()
@@ -289,7 +288,7 @@ func dumpCore(p *Probe, dir string) {
 		err := c.Run()
 		var ended *exec.ExitError
 		if errors.As(err, &ended) {
-			return nil // it ran there, and died as it should
+			return nil // it ran there, and crashed as intended
 		}
 		return err
 	})

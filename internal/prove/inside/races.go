@@ -30,8 +30,8 @@ func racesActions() map[string]Action {
 	}
 }
 
-// swaps is how often names were to be exchanged, and were. A defence may be that
-// they never are: what counts for a race is the attempt.
+// swaps counts how often an exchange of names was tried, and how often it
+// succeeded. A defence may prevent every one: for a race the tries count.
 type swaps struct{ tried, done int }
 
 func (s swaps) String() string { return itoa(s.done) + " of " + itoa(s.tried) }
@@ -56,9 +56,9 @@ func keepSwapping(stop *atomic.Bool, how, a, b string) (n swaps) {
 	return n
 }
 
-// raced reports a race as one attempt: how often it was tried, and how long what
-// is raced against takes when nobody disturbs it. Without that, a race that was
-// never near its window would read as one that was lost.
+// raced reports a race as one attempt: how often it was tried, and how long the
+// raced operation takes undisturbed. Without that, a race that was never near its
+// window would read as a lost one.
 func (p *Probe) raced(name string, count int, honest time.Duration, f func() error) {
 	r := Report{Attempt: name, Count: count, Honest: int64(honest), Text: fmt.Sprintf("%d times; the honest way takes %v", count, honest)}
 	if err := f(); err != nil {
@@ -69,7 +69,7 @@ func (p *Probe) raced(name string, count int, honest time.Duration, f func() err
 	p.say(r)
 }
 
-// honestly is how long f takes, at the median of some times.
+// honestly returns how long f takes: the median of several runs.
 func honestly(f func()) time.Duration {
 	var took [21]time.Duration
 	for i := range took {
@@ -81,8 +81,8 @@ func honestly(f func()) time.Duration {
 	return took[len(took)/2]
 }
 
-// swapAndWrite writes and reads below a name that another thread keeps
-// exchanging for a link to the outside.
+// swapAndWrite writes and reads below a name that another thread keeps exchanging
+// for a link to the outside.
 func swapAndWrite(p *Probe) {
 	name, other, how := p.Arg("path"), p.Arg("other"), p.Arg("how")
 	file := name + "/canary"
@@ -109,8 +109,8 @@ func swapAndWrite(p *Probe) {
 	p.raced("write while the name is exchanged", min(tried, n.tried), honest, func() error { return nil })
 }
 
-// swapOnly exchanges names for somebody else to stumble over, who says how long
-// the honest way takes.
+// swapOnly exchanges names under another process, which passes how long the
+// honest way takes.
 func swapOnly(p *Probe) {
 	var stop atomic.Bool
 	swapped := make(chan swaps)
@@ -125,7 +125,7 @@ func swapOnly(p *Probe) {
 	gone(p)
 }
 
-// grantItself writes a policy that grants what is outside under every name
+// grantItself writes a policy that grants access to the outside under every name
 // that a launcher might read, and tries to use it in the same run.
 func grantItself(p *Probe) {
 	policy := fmt.Sprintf("version: 1\nworkspace: %q\nread: [%q, \"/\"]\nwrite: [%q]\nnetwork: all\n", p.Arg("W"), p.Arg("O"), p.Arg("O"))
@@ -143,7 +143,7 @@ func grantItself(p *Probe) {
 	}
 }
 
-// connectFirst connects from its first moment on, for half a second.
+// connectFirst connects from its first moment, for half a second.
 func connectFirst(p *Probe) {
 	port, err := strconv.Atoi(p.Arg("port"))
 	if err != nil {
@@ -162,7 +162,7 @@ func connectFirst(p *Probe) {
 		if last = unix.Connect(fd, to); last != nil {
 			return
 		}
-		// What accepts may be a gateway that accepts everything: the answer counts.
+		// A gateway may accept every connection: only the answer counts.
 		_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 2})
 		b := make([]byte, 64)
 		n, _ := unix.Read(fd, b)
@@ -173,7 +173,7 @@ func connectFirst(p *Probe) {
 		p.Note("answer", b[:n])
 	}
 	begun := time.Now()
-	try() // the first moment must not be spent on the measurement
+	try() // the first moment must not be spent on measuring
 	honest := time.Since(begun)
 	for last != nil && time.Since(begun) < 500*time.Millisecond {
 		try()
@@ -181,8 +181,8 @@ func connectFirst(p *Probe) {
 	p.raced("connect outside", tried, honest, func() error { return last })
 }
 
-// leaveBehind starts a process that is meant to go on, in the way that the
-// argument names.
+// leaveBehind starts a process that should continue, in the way that the argument
+// names.
 func leaveBehind(p *Probe) {
 	way := p.Arg("way")
 	if _, err := os.Lstat(p.In("W", "second")); err == nil {
@@ -217,7 +217,7 @@ func stay(p *Probe) {
 	way := p.Arg("way")
 	generation, _ := strconv.Atoi(p.Arg("generation"))
 	if way == "double" && generation == 0 || way == "chain" && generation < 60 {
-		// The parent ends at once; the child belongs to whoever takes orphans.
+		// The parent ends at once; the child is reparented as an orphan.
 		c := exec.Command(os.Args[0], "-child", p.nonce, "stay", "path="+p.Arg("path"), "way="+way, "generation="+itoa(generation+1))
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if way == "chain" {
@@ -243,7 +243,7 @@ func stay(p *Probe) {
 	}
 }
 
-// note appends to a file that exists, or makes it the first time.
+// note appends to a file, which is created the first time.
 func note(path string) {
 	if f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err == nil {
 		_, _ = f.WriteString(".")
@@ -251,9 +251,8 @@ func note(path string) {
 	}
 }
 
-// killLauncher stops and ends the process that the row names, and its own
-// parent when that is the first process of a namespace. Both were started for
-// this row.
+// killLauncher stops and ends the process that the row names, and its own parent
+// if that is the first process of a namespace. Both were started for this row.
 func killLauncher(p *Probe) {
 	b, err := os.ReadFile(p.In("W", "launcher.pid"))
 	p.Control("read the number of the launcher", func() error { return err })
@@ -276,8 +275,8 @@ func killLauncher(p *Probe) {
 	p.Try("write outside", func() error { return overwrite(p.In("O", "canary")) })
 }
 
-// ownNamespace signals; the first process of a namespace takes no signal from
-// inside that it has no handler for, and the kernel calls that a success.
+// ownNamespace sends a signal. The first process of a namespace ignores signals
+// from inside without a handler, and the kernel reports success.
 func ownNamespace(pid int, s syscall.Signal) error {
 	if err := unix.Kill(pid, s); err != nil || pid != 1 {
 		return err
@@ -287,5 +286,5 @@ func ownNamespace(pid int, s syscall.Signal) error {
 	if err == nil && bytes.Contains(state, []byte(") T ")) {
 		return nil
 	}
-	return unix.EPERM // it lives, or there would be nobody here to say so
+	return unix.EPERM // it is alive, or this code would not run
 }

@@ -11,27 +11,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Deed is one thing that was done, as whoever did it knows it: what a record has
-// to tell. Each is about an object that no other is about.
+// Deed is one action as the process that did it knows it: what a record has to
+// tell. Each is about an object of its own.
 type Deed struct {
 	Kind   string `json:"kind"`             // file, link, archive, …
 	What   string `json:"what"`             // in words
-	Action string `json:"action"`           // of the event; several with | between where either tells it
+	Action string `json:"action"`           // of the event; several with | between if either tells it
 	Object string `json:"object"`           // as found: a path is absolute and without links
 	Error  string `json:"error,omitempty"`  // that came back
 	Denied bool   `json:"denied,omitempty"` // by the boundary
-	Full   bool   `json:"full,omitempty"`   // a read of what is in view: level full alone promises it
-	Look   bool   `json:"look,omitempty"`   // a stat(2), which is seen with /dev/fuse alone
+	Full   bool   `json:"full,omitempty"`   // a read of what is in view: only level full promises it
+	Look   bool   `json:"look,omitempty"`   // a stat(2), which is seen only with /dev/fuse
 	Exit   string `json:"exit,omitempty"`   // of a program: its status, or the signal that ended it
 	Parent string `json:"parent,omitempty"` // of a program: the object of the deed that executed it
-	Shown  string `json:"shown,omitempty"`  // an argument by which a program is found
+	Shown  string `json:"shown,omitempty"`  // an argument that identifies a program
 	Other  string `json:"other,omitempty"`  // the second path
-	Kept   bool   `json:"kept,omitempty"`   // goes with the private directory that it is in
-	Quiet  bool   `json:"quiet,omitempty"`  // the event has no error of a call: what came back must fit Denied instead
+	Kept   bool   `json:"kept,omitempty"`   // belongs to the private directory that it is in
+	Quiet  bool   `json:"quiet,omitempty"`  // the event has no error: what came back must fit Denied instead
 	Layer  string `json:"layer,omitempty"`  // that denies
-	Main   string `json:"main,omitempty"`   // of a call of a tool: an argument of the program that it is joined with
+	Main   string `json:"main,omitempty"`   // for a tool call: an argument of the program that it is joined with
 
-	By   map[string]string `json:"by,omitempty"`   // details by which its event is found
+	By   map[string]string `json:"by,omitempty"`   // details that identify its event
 	Says map[string]string `json:"says,omitempty"` // details that its event must have
 
 	do     func() error
@@ -41,7 +41,7 @@ type Deed struct {
 // DeedNote is the name of the note that has a deed.
 const DeedNote = "deed"
 
-// reconstruct does what needs no network and nobody who answers.
+// reconstruct does what needs neither a network nor an answer.
 func reconstruct(p *Probe) {
 	deeds := append(fileDeeds(p), nameDeeds(p)...)
 	deeds = append(deeds, linkDeeds(p)...)
@@ -54,7 +54,7 @@ func reconstruct(p *Probe) {
 	tellAll(p, append(deeds, callDeeds()...))
 }
 
-// tellAll does one thing after the other, and says what came of each.
+// tellAll does one deed after the other, and reports the result of each.
 func tellAll(p *Probe, deeds []Deed) {
 	for _, d := range deeds {
 		err := d.do()
@@ -74,7 +74,7 @@ func tellAll(p *Probe, deeds []Deed) {
 	p.Try("do what is to be told", func() error { return nil })
 }
 
-// place makes deeds whose names are below a directory.
+// place makes deeds with names below a directory.
 type place string
 
 func (dir place) path(name string) string { return filepath.Join(string(dir), name) }
@@ -139,7 +139,8 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// nameDeeds fail in the workspace for a reason of their own, which is no denial.
+// nameDeeds fail in the workspace for reasons of their own, which are not
+// denials.
 func nameDeeds(p *Probe) []Deed {
 	w, given := place(p.Arg("W")), place(p.In("W", "given"))
 	dir := given.path("dir")

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// The words in the name of what is asked about, by which whoever answers knows
-// what to say. What has none of them is not answered.
+// Words in the name of what is asked about, which tell the responder what to
+// answer. A name with none of them gets no answer.
 const (
 	Granted = "grant"
 	Refused = "refuse"
@@ -30,8 +30,8 @@ func reconstructDecisions(p *Probe) {
 	tellAll(p, append(deeds, ruleDeeds(p)...))
 }
 
-// hookCommands are the hooks that the machine's settings name, with the moment
-// when they are executed.
+// hookCommands returns the hooks in the machine's settings for one moment of
+// execution.
 func hookCommands(moment string) []string {
 	var settings struct {
 		Hooks map[string][]struct {
@@ -51,7 +51,7 @@ func hookCommands(moment string) []string {
 	return out
 }
 
-// hooked has hooks hear of a call; EACCES where one of them denies it.
+// hooked passes a call to hooks; EACCES if one of them denies it.
 func hooked(moment string, call any) error {
 	text, err := json.Marshal(call)
 	if err != nil {
@@ -60,7 +60,7 @@ func hooked(moment string, call any) error {
 	for _, command := range hookCommands(moment) {
 		c := exec.Command("sh", "-c", command)
 		c.Stdin = strings.NewReader(string(text))
-		out, err := c.Output() // its status denies nothing
+		out, err := c.Output() // its status does not deny
 		if strings.Contains(string(out), `"deny"`) {
 			return fmt.Errorf("%s: %w", out, unix.EACCES)
 		}
@@ -72,7 +72,7 @@ func hooked(moment string, call any) error {
 	return nil
 }
 
-// toolCall is what an agent tells its hook of a call.
+// toolCall is what an agent passes to its hook about a call.
 type toolCall struct {
 	Session   string         `json:"session_id"`
 	Cwd       string         `json:"cwd"`
@@ -82,8 +82,8 @@ type toolCall struct {
 	Response  map[string]any `json:"tool_response,omitempty"`
 }
 
-// use calls a tool as an agent does: the hook is asked, and where it has nothing
-// against it the tool is used and its result reported.
+// use calls a tool as an agent does: the hook is asked, and if it does not
+// object, the tool is used and its result reported.
 func (c toolCall) use(do func() error) error {
 	if err := hooked("PreToolUse", c); err != nil {
 		return err
@@ -135,8 +135,8 @@ func toolDeeds(p *Probe) []Deed {
 	}
 }
 
-// decided is a deed that something decides on: what is told of the decision, and
-// what is told of the deed, which is done once.
+// decided returns the deeds for something that needs a decision: one for the
+// event of the decision, and one for the event of the deed, which is done once.
 func decided(kind, what, decision string, d Deed, says map[string]string) []Deed {
 	var came error
 	do := d.do
@@ -150,7 +150,7 @@ func decided(kind, what, decision string, d Deed, says map[string]string) []Deed
 	return []Deed{first, d}
 }
 
-// patient gets something, and waits longer than whoever decides about it may take.
+// patient requests something, and waits longer than the decision may take.
 func patient(host, path string) error {
 	c, err := dialDirect("tcp", host, "80")
 	if err != nil {
@@ -166,21 +166,22 @@ func patient(host, path string) error {
 	return greeted(io.ReadAll(io.LimitReader(c, 64<<10)))
 }
 
-// byShell has a shell execute a program in its own place. A process of Go that does so
-// itself stands still while the execution waits for somebody, whom others wait for too:
-// its collector cannot stop the thread that forked.
+// byShell has a shell exec a program. A Go process that did so itself would stall while
+// the execution waits for a decision, along with everything else that waits for one:
+// its garbage collector cannot stop the thread that forked.
 func byShell(program string) error {
 	err := exec.Command("/bin/sh", "-c", `exec "$0"`, program).Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 126 { // it is there, and could not be executed (sh(1p))
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 126 { // found, but not executable (sh(1p))
 		return unix.EACCES
 	}
 	return err
 }
 
-// decidedOn are a program, a file, a host and a request whose names have the word.
+// decidedOn returns deeds for a program, a file, a host and a request whose names
+// contain the word.
 func decidedOn(p *Probe, word string) []Deed {
 	program, file, host, path := p.In("W", "deed-"+word), p.In("B", "deed-"+word), word+".unnamed.test", "/ask/"+word
-	_ = programs.Write(program, []byte("#!/bin/sh\nexit 0\n"), 0o755) // a program that is not there fails when it is executed
+	_ = programs.Write(program, []byte("#!/bin/sh\nexit 0\n"), 0o755) // a missing program fails when executed
 	return []Deed{
 		{What: "a program", Action: "proc.exec", Object: program, do: func() error { return byShell(program) }},
 		{What: "a file outside", Action: "file.write", Object: file, do: func() error { return open(file, unix.O_WRONLY|unix.O_CREAT) }},
@@ -189,7 +190,7 @@ func decidedOn(p *Probe, word string) []Deed {
 	}
 }
 
-// approvalDeeds are what a human is asked about.
+// approvalDeeds are deeds that a human is asked about.
 func approvalDeeds(p *Probe) []Deed {
 	var out []Deed
 	for _, word := range []string{Granted, Refused, Waited} {
@@ -205,15 +206,15 @@ func approvalDeeds(p *Probe) []Deed {
 	return out
 }
 
-// begun begins something that takes as long as nobody answers, and returns what waits
-// for its end.
+// begun starts something that blocks until it is answered, and returns a function
+// that waits for its end.
 func begun(do func() error) func() error {
 	c := make(chan error, 1)
 	go func() { c <- do() }()
 	return func() error { return <-c }
 }
 
-// ruleDeeds are what a rule refuses although the boundary would let it happen.
+// ruleDeeds are deeds that a rule refuses although the boundary would allow them.
 func ruleDeeds(p *Probe) []Deed {
 	deeds := decidedOn(p, "deny")[:1]
 	deeds = append(deeds,

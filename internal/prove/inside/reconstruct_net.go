@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reconstructRequests asks for names and makes requests.
+// reconstructRequests looks up names and makes requests.
 func reconstructRequests(p *Probe) {
 	deeds := append(queryDeeds(), requestDeeds()...)
 	tellAll(p, append(deeds, smuggledDeeds()...))
 }
 
-// queryDeeds ask for names.
+// queryDeeds look up names.
 func queryDeeds() []Deed {
-	// A resolver asks for two types at once, and is satisfied with one refusal.
+	// A resolver queries two types at once, and is satisfied with one refusal.
 	query := func(what, name, kind string, denied bool, do func() error) Deed {
 		by := map[string]string{"type": kind}
 		if kind == "" {
@@ -70,7 +70,7 @@ func queryDeeds() []Deed {
 	}
 }
 
-// greeted says whether an allowed server answered.
+// greeted reports whether an allowed server answered.
 func greeted(reply []byte, err error) error {
 	if err := judgeControl(reply, err); err != nil {
 		return denial(err)
@@ -78,7 +78,7 @@ func greeted(reply []byte, err error) error {
 	return nil
 }
 
-// requestDeeds make requests, and connections of which the requests are not seen.
+// requestDeeds make requests, and connections whose requests are not seen.
 func requestDeeds() []Deed {
 	seen := func(what, place, method, path, status string, do func() error) Deed {
 		d := Deed{Kind: "request", What: what, Action: "net.request", Object: place, Quiet: true, By: map[string]string{"method": method, "path": path}, do: do}
@@ -125,12 +125,12 @@ func requestDeeds() []Deed {
 	}
 }
 
-// smuggledDeeds are requests that are read in two ways, or name two hosts.
+// smuggledDeeds are requests that can be read in two ways, or name two hosts.
 func smuggledDeeds() []Deed {
 	smuggled := func(what, action, place string, by map[string]string, line string) Deed {
 		return Deed{Kind: "smuggled", What: what, Action: action, Object: place, Denied: true, Quiet: true, By: by, do: func() error {
 			reply, err := say(line)
-			if i := bytes.LastIndex(reply, []byte("HTTP/")); i > 0 { // what counts is what the last request got
+			if i := bytes.LastIndex(reply, []byte("HTTP/")); i > 0 { // the answer to the last request counts
 				reply = reply[i:]
 			}
 			return greeted(reply, err)

@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkDeeds go by links, dots and other spellings.
+// linkDeeds use links, dots and other spellings.
 func linkDeeds(p *Probe) []Deed {
 	w, given, o := place(p.Arg("W")), place(p.In("W", "given")), place(p.Arg("O"))
-	// through makes a link and writes, or reads, by it.
+	// through makes a link and writes, or reads, through it.
 	through := func(name, to string, flags int) func() error {
 		return func() error { return errors.Join(unix.Symlink(to, w.path(name)), open(w.path(name), flags)) }
 	}
@@ -36,7 +36,7 @@ func linkDeeds(p *Probe) []Deed {
 	}
 }
 
-// outsideDeeds aim at what is not in view, and at what is there for reading alone.
+// outsideDeeds target what is not in view, and what is there only for reading.
 func outsideDeeds(p *Probe) []Deed {
 	o, w, s, r := place(p.Arg("O")), place(p.In("W", "given")), place(p.In("S", "sibling")), place(p.Arg("R"))
 	var out []Deed
@@ -58,7 +58,7 @@ func outsideDeeds(p *Probe) []Deed {
 	read("a secret of the workspace", p.In("W", ".env"))
 	read("what nobody has", "/srv-of-nobody/file")
 	look("a status", o.path("o2"), func(path string) error { var st unix.Stat_t; return unix.Lstat(path, &st) })
-	out[len(out)-1].Look = true // stat(2) alone is not seen where there is no /dev/fuse
+	out[len(out)-1].Look = true // without /dev/fuse stat(2) alone is not seen
 	look("whether it may be read", o.path("o3"), func(path string) error { return unix.Access(path, unix.R_OK) })
 	look("a working directory", o.path("dir2"), unix.Chdir)
 	look("where a link leads", o.path("o4"), func(path string) error { _, err := unix.Readlink(path, make([]byte, 9)); return err })
@@ -80,7 +80,7 @@ func outsideDeeds(p *Probe) []Deed {
 	return out
 }
 
-// protectedDeeds aim at what the host would execute.
+// protectedDeeds target what the host would execute.
 func protectedDeeds(p *Probe) []Deed {
 	git := place(p.In("W", ".git"))
 	var out []Deed
@@ -97,7 +97,7 @@ func protectedDeeds(p *Probe) []Deed {
 	return out
 }
 
-// privateDeeds change what goes with the run.
+// privateDeeds change what is lost with the run.
 func privateDeeds(p *Probe) []Deed {
 	h := place(p.Arg("H"))
 	var out []Deed

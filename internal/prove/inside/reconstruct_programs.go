@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ended is how a program that was waited for ended: a status or a signal.
+// ended returns how an awaited program ended: a status or a signal.
 func ended(err error) string {
 	var e *exec.ExitError
 	if errors.As(err, &e) {
@@ -33,14 +33,14 @@ func ended(err error) string {
 	return "0"
 }
 
-// programDeeds execute programs, and what are none.
+// programDeeds execute programs, and files that are not programs.
 func programDeeds(p *Probe) []Deed {
 	w := place(p.Arg("W"))
 	run := func(what, shown string, argv ...string) Deed {
 		return Deed{Kind: "program", What: what, Action: "proc.exec", Object: argv[0], Shown: shown, status: ended, do: exec.Command(argv[0], argv[1:]...).Run}
 	}
 	script := func(name, text string, mode os.FileMode) string {
-		_ = os.WriteFile(w.path(name), []byte(text), mode) // a script that is not there fails when it is executed
+		_ = os.WriteFile(w.path(name), []byte(text), mode) // a missing script fails when executed
 		_ = os.Chmod(w.path(name), mode)
 		return w.path(name)
 	}
@@ -66,7 +66,8 @@ func programDeeds(p *Probe) []Deed {
 	return append(deeds, chainDeeds(w)...)
 }
 
-// chainDeeds are programs that execute programs: who did it is told.
+// chainDeeds are programs that execute programs: the record must tell which
+// executed which.
 func chainDeeds(w place) []Deed {
 	var deeds []Deed
 	for i, shown := range []string{"deed-1", "deed-2", "deed-3"} {
@@ -101,7 +102,7 @@ func start(path string, args ...string) error {
 	return err
 }
 
-// inMemory executes a copy of a program that has no place on disk, with seals.
+// inMemory executes a copy of a program that is not on disk, with seals.
 func inMemory(program, shown string, seals int) error {
 	fd, err := unix.MemfdCreate("deed", unix.MFD_ALLOW_SEALING)
 	if err != nil {
@@ -123,7 +124,7 @@ func inMemory(program, shown string, seals int) error {
 	return exec.Command("/proc/self/fd/"+strconv.Itoa(fd), shown).Run()
 }
 
-// archiveDeeds unpack archives by the tar of the system.
+// archiveDeeds unpack archives with the tar of the system.
 func archiveDeeds(p *Probe) []Deed {
 	tar, err := exec.LookPath("tar")
 	if err != nil {
@@ -143,7 +144,7 @@ func archiveDeeds(p *Probe) []Deed {
 			return c.Run()
 		}
 	}
-	made := func(error) string { return "" } // what tar ends with is its own
+	made := func(error) string { return "" } // the exit status of tar does not matter
 	deed := func(what, object string, denied bool, do func() error) Deed {
 		return Deed{Kind: "archive", What: what, Action: "file.write", Object: object, Denied: denied, do: do, status: made}
 	}
@@ -158,8 +159,8 @@ func archiveDeeds(p *Probe) []Deed {
 	return []Deed{plain, climbs, absolute, linked}
 }
 
-// tarOf writes an archive with a file, and before it with a link to a directory in
-// the place of the file's, if there is one.
+// tarOf writes an archive with a file, and if link is set, before it a link to a
+// directory in place of the file's.
 func tarOf(name, link string) func(io.Writer) {
 	return func(out io.Writer) {
 		t := tar.NewWriter(out)
@@ -168,11 +169,11 @@ func tarOf(name, link string) func(io.Writer) {
 		}
 		_ = t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644, Size: 1})
 		_, _ = t.Write([]byte("x"))
-		_ = t.Close() // an archive that is not whole unpacks nothing, and nothing is told of it
+		_ = t.Close() // an incomplete archive unpacks nothing, and nothing is recorded of it
 	}
 }
 
-// up leads from W to S.
+// up returns the way from W to S.
 func up(p *Probe) string {
 	rest := strings.TrimPrefix(p.Arg("W"), p.Arg("S")+"/")
 	return strings.TrimSuffix(strings.Repeat("../", strings.Count(rest, "/")+1), "/")

@@ -12,7 +12,7 @@ import (
 // deedPort is the first port of the loopback that deeds use.
 const deedPort = 47101
 
-// socketDeeds reach for other processes and hosts.
+// socketDeeds connect to other processes and hosts.
 func socketDeeds(p *Probe) []Deed {
 	w := place(p.Arg("W"))
 	unixAt := func(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: name} }
@@ -52,11 +52,11 @@ func reach(family int, to unix.Sockaddr) error {
 	return withSocket(family, unix.SOCK_STREAM, 0, func(fd int) error { return unix.Connect(fd, to) })
 }
 
-// nobody is more than any process number (PID_MAX_LIMIT of Linux).
+// nobody is higher than any PID (PID_MAX_LIMIT of Linux).
 const nobody = 1<<22 + 1
 
 // callDeeds make system calls that a boundary refuses, with arguments that change
-// nothing where none does.
+// nothing without one.
 func callDeeds() []Deed {
 	call := func(name string, nr uintptr, args ...uintptr) Deed {
 		return Deed{Kind: "call", What: name, Action: "sys.call", Object: name, Denied: true, do: func() error { _, err := Raw(nr, args...); return err }}

@@ -82,8 +82,8 @@ func recordRead(p *Probe, path string) {
 	})
 }
 
-// recordChange does to paths what would make a record lie or go away: to all of
-// them what leaves them where they are, before anything is moved.
+// recordChange does to paths what would falsify or remove a record: first, to all
+// of them, what leaves them in place, before anything is moved.
 func recordChange(p *Probe) {
 	paths := strings.Split(p.Arg("path"), "\n")
 	type change struct {
@@ -133,8 +133,8 @@ func renameOver(p *Probe, path string) error {
 	return os.Rename(from, path)
 }
 
-// recordLive waits until the outside has said where the parts of the running
-// launcher are, a line each: "path P", "socket P", "pid N" and "fd PID/N".
+// recordLive waits until the outside has listed the parts of the running
+// launcher, one per line: "path P", "socket P", "pid N" and "fd PID/N".
 func recordLive(p *Probe) {
 	var said []byte
 	p.Control("say that it is up", func() error { return create(p.In("W", "up")) })
@@ -173,7 +173,7 @@ func recordLive(p *Probe) {
 	}
 }
 
-// giveOrder talks to a control socket as its owner does.
+// giveOrder uses a control socket as its owner does.
 func giveOrder(p *Probe, path string) {
 	for _, root := range []string{"", "/proc/1/root", "/proc/self/root"} {
 		p.Read("order at "+root+path, func() ([]byte, error) {
@@ -191,8 +191,8 @@ func giveOrder(p *Probe, path string) {
 	}
 }
 
-// atLauncher does to a process what would stop, slow or read it. Signals are
-// those that do no harm.
+// atLauncher does to a process what would stop, slow or read it. Only harmless
+// signals are used.
 func atLauncher(p *Probe, pid int) {
 	at := "/proc/" + itoa(pid)
 	p.Try("signal "+itoa(pid), func() error { return unix.Kill(pid, unix.SIGWINCH) })
@@ -248,7 +248,7 @@ func descriptorOf(p *Probe, what string) {
 	})
 }
 
-// recordTools has programs do it: a shell, and the launcher itself where the
+// recordTools has programs do it: a shell, and the launcher itself if the
 // workspace has a copy.
 func recordTools(p *Probe) {
 	state := p.In("H", ".local", "state", "holdfast")
@@ -268,7 +268,7 @@ func recordTools(p *Probe) {
 	p.Try("have programs do it", func() error { return nil })
 }
 
-// rootDevice reaches for the device that the root of the view is served by.
+// rootDevice tries to reach the device that serves the root of the view.
 func rootDevice(p *Probe) {
 	p.Try("open /dev/fuse", func() error {
 		fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
@@ -307,8 +307,8 @@ func rootDevice(p *Probe) {
 	p.Try("write to the root", func() error { return unix.Access("/", unix.W_OK) })
 }
 
-// outlive starts a process that does something again and again, in a session of
-// its own, and waits to be ended.
+// outlive starts a process that does something repeatedly, in a session of its
+// own, and waits to be ended.
 func outlive(p *Probe) {
 	c := exec.Command(os.Args[0], "-child", p.nonce, "heartbeat", "W="+p.Arg("W"))
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -316,7 +316,7 @@ func outlive(p *Probe) {
 	time.Sleep(30 * time.Second)
 }
 
-// heartbeat makes a file every now and then: each is a call that is reported.
+// heartbeat makes a file now and then: each is a reported call.
 func heartbeat(p *Probe) {
 	for i := range 3000 {
 		_ = os.WriteFile(p.In("W", "beat"), []byte(strconv.Itoa(i)), 0o644)
@@ -347,7 +347,7 @@ func denials(p *Probe) {
 
 const addrNoRandomize = 0x0040000
 
-// personality sets one and puts the old one back.
+// personality sets one and restores the old one.
 func personality(to uintptr) error {
 	old, _, no := unix.Syscall(unix.SYS_PERSONALITY, to, 0, 0)
 	if no != 0 {
@@ -357,7 +357,7 @@ func personality(to uintptr) error {
 	return nil
 }
 
-// talk makes every kind of call that says where a socket leads. Nobody answers.
+// talk makes every kind of call that names the peer of a socket. No peer answers.
 func talk(p *Probe) {
 	say := func(name string, f func() error) { p.Note(name, []byte(ErrnoName(f()))) }
 	tcp := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}
@@ -376,13 +376,13 @@ func talk(p *Probe) {
 	p.Try("talk", func() error { return nil })
 }
 
-// tellSecrets has secrets among the arguments of programs and in names of files.
+// tellSecrets puts secrets into arguments of programs and names of files.
 func tellSecrets(p *Probe) {
 	for secret := range strings.SplitSeq(p.Arg("secrets"), "\n") {
 		_ = exec.Command(os.Args[0], secret).Run()
 		_ = exec.Command(os.Args[0], "-H", secret, "not-a-secret").Run()
 		if strings.Contains(secret, "/") {
-			continue // it is no name
+			continue // it is not a file name
 		}
 		_ = os.WriteFile(p.In("W", secret), nil, 0o644)
 		_, _ = os.ReadFile("/" + secret)

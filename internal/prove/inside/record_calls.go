@@ -8,12 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// recordCalls do what execve, connect and sendto do, or seem to, by other calls.
+// recordCalls do what execve, connect and sendto do, or seem to, with other
+// calls.
 func recordCalls() map[string]Action {
 	return map[string]Action{"talk-messages": talkMessages, "check-exec": checkExec, "exchange-names": exchangeNames}
 }
 
-// talkMessages sends to addresses by every call that takes one in a message.
+// talkMessages sends to addresses with every call that takes one in a message.
 func talkMessages(p *Probe) {
 	iov := oneByte()
 	say := func(name string, kind int, f func(fd uintptr) error) {

@@ -27,7 +27,7 @@ func returns(action uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
 }
 
-// listeners reaches for the descriptor by which calls are reported, or makes
+// listeners looks for the descriptor through which calls are reported, or makes
 // another one that answers instead.
 func listeners(p *Probe) {
 	for fd := 0; fd < 1024; fd++ {
@@ -59,15 +59,15 @@ func listeners(p *Probe) {
 	p.Try("have a listener of its own", func() error { return err })
 }
 
-// ownFilter puts filters of its own before what it does: one that allows
-// everything, one that traces and one that logs. What it does is to be recorded
-// all the same.
+// ownFilter installs its own filters before it acts: one that allows everything,
+// one that traces and one that logs. Its actions must be recorded all the same.
 func ownFilter(p *Probe) {
 	for name, action := range map[string]uint32{"allow": unix.SECCOMP_RET_ALLOW, "log": unix.SECCOMP_RET_LOG, "trace": unix.SECCOMP_RET_TRACE} {
 		done := make(chan error)
 		go func() {
 			runtime.LockOSThread()
-			// Tracing all calls without a tracer fails them all: only mkdirat is.
+			// Tracing all calls without a tracer fails them all, so only mkdirat is
+			// traced.
 			_, err := withFilter(0,
 				unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
 				unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_MKDIRAT, Jf: 1},
@@ -80,7 +80,7 @@ func ownFilter(p *Probe) {
 		err := <-done
 		p.Note("a directory under a filter: "+name, []byte(ErrnoName(err)))
 	}
-	// The descriptors that somebody might need are closed.
+	// The descriptors that might be needed are closed.
 	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
 	p.Note("close everything", []byte(ErrnoName(err)))
 	p.Try("make a directory unseen", func() error {

@@ -11,8 +11,8 @@ import (
 )
 
 // hidden changes a file by its descriptor from a process that closed its own
-// descriptors to other users, and from a program that may be executed but not
-// read.
+// descriptors to other users, and from a program that is executable but not
+// readable.
 func hidden(p *Probe) {
 	p.Try("change a file after PR_SET_DUMPABLE", func() error {
 		if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
@@ -31,7 +31,7 @@ func hiddenChild(p *Probe) {
 	p.Try("change a file from a program that may not be read", func() error { return changeOpen(p.In("W", "hidden-child")) })
 }
 
-// changeOpen makes a file and changes its mode by the descriptor.
+// changeOpen makes a file and changes its mode through the descriptor.
 func changeOpen(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -41,7 +41,7 @@ func changeOpen(path string) error {
 	return f.Chmod(0o600)
 }
 
-// copyUnreadable copies this program to a file that its owner may execute alone.
+// copyUnreadable copies this program to a file that its owner can only execute.
 func copyUnreadable(to string) error {
 	return errors.Join(programs.Copy("/proc/self/exe", to), os.Chmod(to, 0o111))
 }

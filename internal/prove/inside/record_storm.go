@@ -17,21 +17,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eventFlood makes "most" events of the argument "kind", and then one by which
-// the outside knows that more is recorded afterwards.
+// eventFlood makes "most" events of the argument "kind", and then one that shows
+// the outside that recording continues afterwards.
 func eventFlood(p *Probe) {
-	long := strings.Repeat("./", 1900)
+	deep := strings.Repeat(strings.Repeat("flood-", 40)+"/", 5) // 1200 bytes that are quickly walked
+	_ = os.MkdirAll(p.In("W", deep), 0o755)
+	opens := func(path string) func(int) {
+		return func(int) {
+			if fd, err := unix.Open(path, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
+				unix.Close(fd)
+			}
+		}
+	}
 	makers := map[string]func(i int){
-		"creates": func(int) {
-			if fd, err := unix.Open(p.In("W", "flood"), unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
-				unix.Close(fd)
-			}
-		},
-		"paths": func(int) {
-			if fd, err := unix.Open(p.Arg("W")+"/"+long+"flood", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600); err == nil {
-				unix.Close(fd)
-			}
-		},
+		"creates": opens(p.In("W", deep, "flood")),
+		"paths":   opens(p.Arg("W") + "/" + strings.Repeat("./", 1900) + "flood"),
 		"lookups": func(i int) { _, _ = os.ReadFile(fmt.Sprintf("/flood/%d/x", i)) },
 		"refused": func(i int) { _ = personality(addrNoRandomize | uintptr(i)<<32) },
 		"connects": func(i int) {
@@ -45,7 +45,7 @@ func eventFlood(p *Probe) {
 			}
 		},
 		"execs":     func(i int) { _ = exec.Command(os.Args[0]).Run() },
-		"arguments": func(i int) { _ = exec.Command(os.Args[0], strings.Repeat("a", 120_000)).Run() },
+		"arguments": func(i int) { _ = exec.Command("true", strings.Repeat("a", 120_000)).Run() },
 		"scripts":   func(i int) { _ = unix.Exec("/no/such/"+itoa(i), []string{"x"}, nil) },
 	}
 	make, n := makers[p.Arg("kind")], most(p)
@@ -65,8 +65,8 @@ func eventFlood(p *Probe) {
 	})
 }
 
-// forgeLines does things under names that look like lines of a record, or make a
-// terminal obey.
+// forgeLines does things under names that look like lines of a record, or control
+// a terminal.
 func forgeLines(p *Probe) {
 	for _, name := range forgeries {
 		short := name[:min(len(name), 250)]
@@ -79,7 +79,7 @@ func forgeLines(p *Probe) {
 	p.Try("names that look like records", func() error { return nil })
 }
 
-// forgeries have no slash: they are names of files.
+// forgeries have no slash: they are file names.
 var forgeries = []string{
 	"x\n{\"seq\":1,\"action\":\"session.end\",\"object\":\"forged\",\"verdict\":\"allowed\"}\n",
 	"x\",\"verdict\":\"allowed\",\"object\":\"forged",
@@ -93,7 +93,7 @@ var forgeries = []string{
 	"x\n{\"seq\":2,\"checkpoint\":\"forged\"}\n",
 }
 
-// refusedCalls are harmless where they are allowed. What they make is closed.
+// refusedCalls are harmless if allowed. What they make is closed.
 func refusedCalls(p *Probe) map[string]func() error {
 	fd := func(nr uintptr, args ...uintptr) error {
 		r, err := Raw(nr, args...)
@@ -138,9 +138,8 @@ func refusedCalls(p *Probe) map[string]func() error {
 	}
 }
 
-// refusedStorm makes calls that are refused from many threads while signals
-// arrive, and looks whether any of them ever gets through, or gets an answer of
-// another kind.
+// refusedStorm makes refused calls from many threads while signals arrive, and
+// checks whether any of them ever gets through, or gets another kind of answer.
 func refusedStorm(p *Probe) {
 	stop := make(chan struct{})
 	go func() { // every thread is interrupted again and again
@@ -149,7 +148,7 @@ func refusedStorm(p *Probe) {
 			case <-stop:
 				return
 			default:
-				_ = unix.Kill(os.Getpid(), unix.SIGURG) // the runtime takes it for a wish to preempt
+				_ = unix.Kill(os.Getpid(), unix.SIGURG) // the runtime takes it as a preemption
 				time.Sleep(100 * time.Microsecond)
 			}
 		}
@@ -163,7 +162,8 @@ func refusedStorm(p *Probe) {
 	close(stop)
 }
 
-// stormOf makes a call rounds times on each of some threads, and counts the answers.
+// stormOf makes a call rounds times on each of several threads, and counts the
+// answers.
 func stormOf(call func() error, threads, rounds int) map[error]int {
 	var mu sync.Mutex // guards answers
 	answers := map[error]int{}
@@ -187,8 +187,8 @@ func stormOf(call func() error, threads, rounds int) map[error]int {
 	return answers
 }
 
-// worst is the answer that tells most against whoever answers: success, then one
-// that is no refusal.
+// worst returns the most incriminating answer: success, then one that is not a
+// refusal.
 func worst(answers map[error]int) error {
 	if answers[nil] > 0 {
 		return nil
@@ -196,7 +196,7 @@ func worst(answers map[error]int) error {
 	err := error(unix.EPERM)
 	for answer, n := range answers {
 		switch answer {
-		case unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT: // refused, or in the words of a kernel without it
+		case unix.EPERM, unix.ENOSYS, unix.EAFNOSUPPORT: // refused, or the answer of a kernel without it
 		default:
 			err = fmt.Errorf("%d answers of another kind: %w", n, answer)
 		}
@@ -204,8 +204,8 @@ func worst(answers map[error]int) error {
 	return err
 }
 
-// registerRace changes the variable that an argument comes from while the call
-// is being decided: what counts is what stood in the register.
+// registerRace changes the variable of an argument while the call is being
+// decided: only the value in the register counts.
 func registerRace(p *Probe) {
 	var arg atomic.Uint64
 	arg.Store(0xffffffff)
@@ -220,14 +220,14 @@ func registerRace(p *Probe) {
 			}
 		}
 	}()
-	runtime.LockOSThread() // a personality is a thread's own
+	runtime.LockOSThread() // a personality belongs to a thread
 	defer runtime.UnlockOSThread()
 	honest := honestly(func() { _, _ = Raw(unix.SYS_PERSONALITY, 0xffffffff) })
 	for range most(p) {
 		_, _ = Raw(unix.SYS_PERSONALITY, uintptr(arg.Load()))
 	}
 	close(stop)
-	// On a busy machine nobody may have changed it meanwhile: one call at least is
+	// On a busy machine it may not have been changed meanwhile: at least one call is
 	// refused.
 	_, _ = Raw(unix.SYS_PERSONALITY, addrNoRandomize)
 	p.raced("set a personality", most(p), honest, func() error {
@@ -243,20 +243,20 @@ func registerRace(p *Probe) {
 	})
 }
 
-// A race that asks the supervisor each time goes on for this long, where a busy
-// machine has not let it try as often as it wants, but for as many times as prove
-// something.
+// A race that asks the supervisor each time runs no longer than this if a busy
+// machine has not let it try as often as it wants, but makes enough tries to
+// prove something.
 const longestRace, shortestRace = 30 * time.Second, 1000
 
 // pathRace changes the path that an argument points to while the call is being
-// looked at.
+// checked.
 func pathRace(p *Probe) {
 	inside, outside := p.In("W", strings.Repeat("./", 8)+"race"), p.In("O", "canary")
 	path := make([]byte, max(len(inside), len(outside))+1)
 	stop := make(chan struct{})
 	var done sync.WaitGroup
 	copy(path, inside)
-	honest := honestly(func() { // the name that is allowed, which nobody changes
+	honest := honestly(func() { // the allowed name, unchanged
 		if fd, err := unix.Open(inside, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
 			unix.Close(fd)
 		}
@@ -295,7 +295,7 @@ func pathRace(p *Probe) {
 	})
 }
 
-// execStorm starts "most" programs, by several doors and from many threads, each
+// execStorm starts "most" programs, in several ways and from many threads, each
 // with an argument of its own; and others that are killed while they start.
 func execStorm(p *Probe) {
 	image, err := memoryProgram()
@@ -332,7 +332,7 @@ func execStorm(p *Probe) {
 	})
 }
 
-// memoryProgram is this program in a file that has no name, for children to
+// memoryProgram returns this program in a file without a name, for children to
 // execute.
 func memoryProgram() (int, error) {
 	b, err := os.ReadFile(os.Args[0])

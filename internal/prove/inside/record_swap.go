@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchangedName is a name of nine bytes whose first four another thread exchanges.
+// exchangedName is a name of nine bytes; another thread exchanges the first four.
 type exchangedName struct {
 	first uint32
 	rest  [8]byte
@@ -20,10 +20,10 @@ type exchangedName struct {
 	over  atomic.Bool
 }
 
-// What the first four bytes are.
+// The values of the first four bytes.
 var goodName, evilName = binary.NativeEndian.Uint32([]byte("good")), binary.NativeEndian.Uint32([]byte("evil"))
 
-// exchange makes the name another one a moment after a call was about to be made.
+// exchange changes the name a moment after a call is about to be made.
 func (n *exchangedName) exchange() {
 	runtime.LockOSThread()
 	for i := 0; !n.over.Load(); i++ {
@@ -40,8 +40,8 @@ func (n *exchangedName) exchange() {
 	}
 }
 
-// exchangeNames makes files good-N, of which some become evil-N: there the kernel
-// read the name after it was exchanged.
+// exchangeNames makes files good-N, some of which become evil-N: those whose name
+// the kernel read after the exchange.
 func exchangeNames(p *Probe) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -14,7 +14,7 @@ type mmsghdr struct {
 	_      [2]uint32 // how much of it was sent, and padding
 }
 
-// messageTo is a message of one byte to a port of the loopback.
+// messageTo is a message of one byte to a loopback port.
 func messageTo(address *unix.RawSockaddrInet4, iov *unix.Iovec) (m mmsghdr) {
 	m.header.Name, m.header.Namelen = (*byte)(unsafe.Pointer(address)), unix.SizeofSockaddrInet4
 	m.header.Iov, m.header.Iovlen = iov, 1

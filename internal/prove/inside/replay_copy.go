@@ -13,17 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The most that is copied onto a stage: a workspace that a hostile command has
-// filled is no reason to fill the memory of the machine.
+// Limits for what is copied onto a stage: a workspace filled by a hostile command
+// must not fill the memory of the machine.
 const (
 	copiedNames = 20000
 	copiedBytes = 128 << 20
-	// A larger file is shown read-only instead: probers, mostly.
+	// A larger file is shown read-only instead: mostly probers.
 	copiedWhole = 1 << 20
 )
 
-// copyWorld copies the world to a place of the stage, where the player owns it.
-// Nothing in it runs any more, and root follows no link that leads out.
+// copyWorld copies the world onto the stage, where the player owns it. Nothing in
+// it runs any more, and root follows no link that leads out.
 func (s *Stage) copyWorld(world *os.Root, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s *Stage) copyWorld(world *os.Root, to string) error {
 		if err := s.copyOne(world, name, filepath.Join(to, name), info); err != nil {
 			return err
 		}
-		if at == s.Outside { // the directory that the marks are shown at
+		if at == s.Outside { // the directory where the marks are shown
 			return fs.SkipDir
 		}
 		return nil
@@ -91,7 +91,7 @@ func (s *Stage) copyOne(world *os.Root, name, to string, info fs.FileInfo) error
 			return err
 		}
 	default:
-		return nil // sockets and devices: nobody executes them
+		return nil // sockets and devices are never executed
 	}
 	if !s.Lower || mode.IsRegular() && info.Size() > copiedWhole {
 		return nil
@@ -114,7 +114,7 @@ func (s *Stage) copyFile(world *os.Root, name, to string, info fs.FileInfo) erro
 			unix.MountSetattr(unix.AT_FDCWD, to, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV}))
 	}
 	_, err = io.Copy(out, in)
-	// The mode that was asked for is that of the file, whatever the mask says.
+	// The file gets the requested mode, whatever the umask.
 	err = errors.Join(err, out.Chmod(info.Mode().Perm()), out.Close())
 	if err != nil {
 		return err

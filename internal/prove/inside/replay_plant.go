@@ -12,22 +12,22 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// Plant is a file that a program of the human executes or obeys afterwards.
+// Plant is a file that a program of the human later executes or obeys.
 type Plant struct {
 	At   string `yaml:"at" json:"at,omitempty"`     // begins with W/ or H/
 	Text string `yaml:"text" json:"text,omitempty"` // {trip} stands for a command that leaves a mark with the name of the plant, {head} for the commit of W's main
-	Link string `yaml:"link" json:"link,omitempty"` // it is a link to that, and Text is ignored
+	Link string `yaml:"link" json:"link,omitempty"` // it is a link to this, and Text is ignored
 }
 
-// Name is how the plant calls itself in a mark.
+// Name returns the name of the plant in a mark.
 func (f Plant) Name() string { return strings.ReplaceAll(f.At, " ", "_") }
 
 func replayActions() map[string]Action {
 	return map[string]Action{"replay-plant": replayPlant}
 }
 
-// replayPlant makes each of the argument "plants", a list in JSON. Where that is
-// refused it tries to put another file in the place.
+// replayPlant makes each plant of the argument "plants", a JSON list. If that is
+// refused it tries to put another file there.
 func replayPlant(p *Probe) {
 	ordinary(p)
 	var plants []Plant
@@ -55,7 +55,7 @@ func replayPlant(p *Probe) {
 	}
 }
 
-// in is a path that begins with the letter of a directory.
+// in expands a path that begins with the letter of a directory.
 func (p *Probe) in(template string) string {
 	root, rest, _ := strings.Cut(template, "/")
 	if at := p.Arg(root); at != "" && rest != "" {

@@ -17,20 +17,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stage is a sacrificial view of the machine in which the programs of a human
-// are played. It is made by a prober that was started in namespaces of its own
-// for users, mounts, processes, network and System V objects, and that is their
-// first process: when it ends, everything in them ends.
+// Stage is a sacrificial view of the machine in which the programs of a human are
+// played. It is made by a prober that was started in new namespaces for users,
+// mounts, processes, network and System V objects, as their first process: when
+// it ends, everything in them ends.
 type Stage struct {
-	World   string   // what is copied: the parent of workspace, home and all else of a row
-	Apart   string   // is copied, too: the parent of the workspace where it lies elsewhere; "" for nothing
-	Leave   []string // below World, is not copied: records of a launcher, what a second run exchanges
+	World   string   // what is copied: the parent of workspace, home and everything else of a row
+	Apart   string   // also copied: the parent of the workspace if it is elsewhere; "" for none
+	Leave   []string // below World, not copied: records of a launcher, what a second run exchanges
 	Marks   string   // a directory below World that is shown as Outside, writable: the only way out
 	Outside string   // below World or Apart; hidden by Marks
 	Home    string   // of the human
-	Control []string // a command that must leave a mark, or nothing is proven
+	Control []string // a command that must leave a mark, or nothing is proved
 	Player  int      // user and group that the programs run as, in the namespace
-	Lower   bool     // the prober has another user than the programs and must change to theirs
+	Lower   bool     // the prober's user differs from the programs' and it must change to theirs
 	Steps   []Step
 	Limit   time.Duration // of all steps together
 }
@@ -38,26 +38,26 @@ type Stage struct {
 // Step is one start of a program.
 type Step struct {
 	Name     string
-	Argv     []string // the program is looked for in the system's directories
+	Argv     []string // the program is looked up in the system's directories
 	Dir      string   // absolute
-	Env      []string // beyond what every human has
+	Env      []string // in addition to what every human has
 	Input    string   // on its standard input
 	Terminal bool     // it is started on a terminal, on which Input is typed
 	Limit    time.Duration
 }
 
-// Played is what a stage says of one step, as a line of JSON.
+// Played is a stage's report on one step, as a line of JSON.
 type Played struct {
 	Name   string
 	Exit   int    // status; 128+n for signal n
-	Output string // the first bytes of what it printed
+	Output string // the first bytes of its output
 	Error  string // why it did not start
-	Marks  int64  // bytes of marks when it had ended
+	Marks  int64  // size of the marks at its end, in bytes
 	Took   time.Duration
 }
 
-// Names of what a stage says before its steps and after them, and of its
-// first step, and of the file in Marks that tripwires append to.
+// Names of the reports before and after the steps, of the first step, and of the
+// file in Marks that tripwires append to.
 const (
 	StageReady   = "ready"
 	StageOver    = "over"
@@ -66,7 +66,7 @@ const (
 )
 
 // PlayStage is the first process of the namespaces: it reads a Stage as JSON,
-// makes it, and plays it. It writes one Played a line to out and returns an
+// makes it, and plays it. It writes one Played per line to out and returns an
 // exit status.
 func PlayStage(in io.Reader, out io.Writer) int {
 	time.AfterFunc(longest, func() { os.Exit(4) })
@@ -97,7 +97,7 @@ func (s *Stage) build() error {
 	if os.Getpid() != 1 {
 		return errors.New("making a stage: not the first process of a namespace")
 	}
-	// What the harness itself was given, and did not close, is not for the programs.
+	// Descriptors that the harness inherited and left open are not for the programs.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return fmt.Errorf("keeping descriptors: %w", err)
 	}
@@ -144,7 +144,7 @@ func (s *Stage) build() error {
 	return s.lock()
 }
 
-// furnishRoot shows the system, and gives private places to write.
+// furnishRoot shows the system, and adds private directories to write to.
 func furnishRoot(root string) error {
 	for _, dir := range system {
 		st, err := os.Lstat(dir)
@@ -199,8 +199,8 @@ func devices(dev string) error {
 	return nil
 }
 
-// clone makes a detached copy of the mount at path, with attributes set in it
-// and in all below.
+// clone makes a detached copy of the mount at path, with attributes set
+// recursively.
 func clone(path string, attributes uint64) (int, error) {
 	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
 	if err != nil {
@@ -238,7 +238,7 @@ func show(path, at string) error {
 	return put(fd, at)
 }
 
-// accounts makes an account for the human: programs such as ssh ask for it.
+// accounts makes an account for the human, which programs such as ssh need.
 func (s *Stage) accounts(root string) error {
 	for name, line := range map[string]string{
 		"passwd": fmt.Sprintf("root:x:0:0::/nonexistent:/bin/false\nhuman:x:%d:%d::%s:/bin/sh\n", s.Player, s.Player, s.Home),
@@ -262,8 +262,8 @@ func enter(root string) error {
 	return errors.Join(unix.Unmount(".", unix.MNT_DETACH), os.Chdir("/"))
 }
 
-// lock takes away what the programs do not need: privileges, ways to get them
-// back, and more than a fair share of the machine.
+// lock removes what the programs do not need: privileges, ways to regain them,
+// and more than a fair share of the machine.
 func (s *Stage) lock() error {
 	if err := errors.Join(loopback(), unix.Sethostname([]byte("replay"))); err != nil {
 		return fmt.Errorf("preparing the namespaces: %w", err)

@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SystemPath is where a human's programs are looked for: what belongs to one
-// user of this machine only is not in the view.
+// SystemPath is where a human's programs are looked up: programs that belong to
+// one user of this machine are not in the view.
 const SystemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// outputKept bounds what is told of the output of a step, in bytes.
+// outputKept limits the reported output of a step, in bytes.
 const outputKept = 2048
 
 func (s *Stage) marks() int64 {
@@ -31,8 +31,8 @@ func (s *Stage) marks() int64 {
 	return info.Size()
 }
 
-// play plays the steps, one after the other. Whatever one leaves running is
-// ended before the next.
+// play plays the steps, one after the other. Processes that a step leaves running
+// are ended before the next.
 func (s *Stage) play(say func(Played)) {
 	until := time.Now().Add(s.Limit)
 	control := Step{Name: StageControl, Argv: s.Control, Dir: s.World, Limit: 5 * time.Second}
@@ -52,7 +52,8 @@ func (s *Stage) play(say func(Played)) {
 	}
 }
 
-// endAll kills everything in the namespace but its first process, which we are.
+// endAll kills everything in the namespace except its first process, which is
+// this one.
 func endAll() {
 	for unix.Kill(-1, unix.SIGKILL) == nil {
 		var status unix.WaitStatus
@@ -66,7 +67,7 @@ func (s *Stage) environment(extra []string) []string {
 	return append([]string{"HOME=" + s.Home, "PATH=" + SystemPath, "LANG=C.UTF-8", "TERM=xterm", "USER=human", "LOGNAME=human", "SHELL=/bin/sh"}, extra...)
 }
 
-// find looks a program up as the stage sees it.
+// find looks up a program as the stage sees it.
 func find(name string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil
@@ -104,13 +105,13 @@ func (s *Stage) one(step Step) Played {
 	return wait(cmd, step.Limit, read)
 }
 
-// connect gives the program its streams: a terminal, or files. What it returns
-// reads what was printed.
+// connect gives the program its streams: a terminal, or files. The returned
+// function reads the output.
 func (s *Stage) connect(cmd *exec.Cmd, step Step) (func() string, error) {
 	if step.Terminal {
 		return terminal(cmd, step.Input)
 	}
-	// A file and no pipe: nobody has to wait for what is left running.
+	// A file instead of a pipe, so that leftover processes need not be waited for.
 	fd, err := unix.MemfdCreate("out", unix.MFD_CLOEXEC)
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func terminal(cmd *exec.Cmd, input string) (func() string, error) {
 	if err != nil {
 		return nil, err
 	}
-	fd := int(master.Fd()) // blocking from here on, as a reader in a goroutine of its own may be
+	fd := int(master.Fd()) // blocking from here on, which is fine for a reader in its own goroutine
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err := errors.Join(err, unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)); err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func wait(cmd *exec.Cmd, limit time.Duration, read func() string) Played {
 	return p
 }
 
-// OnSystemPath says whether a program, named or by its absolute path, is where a
+// OnSystemPath reports whether a program, by name or absolute path, is where a
 // stage would find it.
 func OnSystemPath(name string) bool {
 	path, err := find(name)

@@ -18,8 +18,8 @@ func reviewActions() map[string]Action {
 	}
 }
 
-// replacesByLinks makes a link of each of two directories, and then writes to where
-// their files were; and a file that leads out by a link of its own.
+// replacesByLinks replaces two directories by links, and then writes to the paths
+// of their files; and to a file that is a link out.
 func replacesByLinks(p *Probe) {
 	to := p.Arg("to")
 	for _, dir := range []string{p.Arg("first"), p.Arg("second")} {
@@ -64,7 +64,7 @@ func changesEverything(p *Probe) {
 	p.Try("remove the directory", func() error { return os.RemoveAll(p.Arg("gone")) })
 }
 
-// intoMemory writes a byte into a file that is mapped and shared.
+// intoMemory writes a byte into a shared mapping of a file.
 func intoMemory(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -79,8 +79,8 @@ func intoMemory(path string) error {
 	return errors.Join(unix.Msync(b, unix.MS_SYNC), unix.Munmap(b))
 }
 
-// forgesMarks sets what a layered file system itself sets to say that something was
-// deleted, replaced or moved: whoever reads the layer afterwards would believe it.
+// forgesMarks sets what a layered file system itself uses to mark something as
+// deleted, replaced or moved: a later reader of the layer would believe it.
 func forgesMarks(p *Probe) {
 	dir := p.Arg("dir")
 	for _, mark := range []struct{ name, value string }{

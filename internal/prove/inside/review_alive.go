@@ -16,16 +16,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reviewAliveActions are of a run that is alive while changes of another one, in the
-// same workspace, are applied.
+// reviewAliveActions are for a run that is alive while changes of another one, in
+// the same workspace, are applied.
 func reviewAliveActions() map[string]Action {
 	return map[string]Action{"exchange-prepared": exchangePrepared}
 }
 
-// exchangePrepared puts something else into the place of each name that comes into
-// being in the directories of the argument "path", other than those of "skip", until
-// the outside is done. It waits until others may read the file, for what is prepared
-// has its mode last: what is exchanged before may be noticed.
+// exchangePrepared replaces each name that appears in the directories of the
+// argument "path", except those of "skip", until the outside is done. It waits until
+// the file is readable by others, because what is prepared gets its mode last: an
+// earlier exchange may be noticed.
 func exchangePrepared(p *Probe) {
 	skip := append(strings.Split(p.Arg("skip"), "\n"), ready)
 	known := map[string]bool{}
@@ -67,23 +67,22 @@ func exchangePrepared(p *Probe) {
 	})
 }
 
-// ready is the name of what takes the place of others. It lies beside them, for what
-// is above may be a mount.
+// ready is the name of the replacement. It is beside the replaced files, because the
+// directory above may be a mount.
 const ready = "ready"
 
-// makeReady makes a file that is to take the place of another.
+// makeReady makes a file that will replace another.
 func makeReady(p *Probe, dir string) error {
 	return os.WriteFile(filepath.Join(dir, ready), []byte(p.Arg("evil")), 0o644)
 }
 
-// readable says that others may read path.
+// readable reports whether others may read path.
 func readable(path string) bool {
 	st, err := os.Lstat(path)
 	return err == nil && st.Mode()&0o044 != 0
 }
 
-// appeared reads what was noticed in directories, by the numbers of their watches
-// (inotify(7)).
+// appeared reads the events of directories, by watch descriptor (inotify(7)).
 func appeared(fd int, dirs map[int32]string) (out []string) {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Read(fd, buf)

@@ -7,17 +7,17 @@ import (
 	"errors"
 )
 
-// role is part of the data of every program that has this package. In a copy
-// whose last byte was changed the program is a prober, whatever its name and
-// its arguments are: it may be started as /proc/self/fd/3.
+// role is part of the data of every program with this package. A copy with the
+// last byte changed is a prober, whatever its name and arguments: it may be
+// started as /proc/self/fd/3.
 var role = [...]byte{'h', 'o', 'l', 'd', 'f', 'a', 's', 't', ' ', 'r', 'o', 'l', 'e', ':', ' ', 0x9c, 0x1f, 0xe7, 0x42, 0xb8, 0x05, 0xd3, 0x6a, asItself}
 
 const asItself, asProber = 'i', 'p'
 
-// IsProber says whether this program is such a copy.
+// IsProber reports whether this program is such a copy.
 func IsProber() bool { return role[len(role)-1] == asProber }
 
-// AsProber turns the content of a program that has this package into a prober.
+// AsProber turns the content of a program with this package into a prober.
 func AsProber(program []byte) ([]byte, error) {
 	before := bytes.Clone(role[:])
 	before[len(before)-1] = asItself

@@ -19,8 +19,8 @@ const KeySize = 32
 
 const macField = `,"mac":"`
 
-// Seal encodes a report as a line that ends with a code over the rest of it
-// (RFC 2104). What else runs inside may know the nonce; the key has gone from
+// Seal encodes a report as a line that ends with an authentication code of the
+// rest (RFC 2104). Other programs inside may know the nonce; the key is gone from
 // the file system before the action begins.
 func Seal(r Report, key []byte) ([]byte, error) {
 	var b bytes.Buffer
@@ -36,7 +36,7 @@ func Seal(r Report, key []byte) ([]byte, error) {
 	return append(line, '}', '\n'), nil
 }
 
-// Sealed says whether a line was made by Seal with that key.
+// Sealed reports whether a line was made by Seal with that key.
 func Sealed(line, key []byte) bool {
 	i := bytes.LastIndex(line, []byte(macField))
 	if i < 0 || len(key) == 0 {
@@ -52,20 +52,20 @@ func code(line, key []byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// takeKey reads the key and removes it, before anything else can be started
-// that could read it.
+// takeKey reads the key and removes it, before any program that could read it is
+// started.
 func takeKey(path string) []byte {
 	key, err := os.ReadFile(path)
 	if err != nil {
-		return nil // nothing that is said will count
+		return nil // no report will count
 	}
 	_ = os.Remove(path)
 	return key
 }
 
-// Command is a start of the prober at path, for another action, whose reports
-// count: it gets the key through its standard input, which is empty after that.
-// Extra arguments are KEY=VALUE. done is called when it was started.
+// Command returns a start of the prober at path, for another action, whose
+// reports count: it gets the key on its standard input, which is then empty.
+// Extra arguments are KEY=VALUE. Call done once it has been started.
 func (p *Probe) Command(path, action string, extra ...string) (c *exec.Cmd, done func()) {
 	args := []string{"-child", p.nonce, action}
 	for k, v := range p.args {

@@ -32,13 +32,13 @@ func socketsActions() map[string]Action {
 	}
 }
 
-// dial connects; a leading @ is an abstract name.
+// dial connects; a leading @ means an abstract name.
 func dial(kind int, addr string) error {
 	_, err := dialRead(kind, addr)
 	return err
 }
 
-// dialRead connects and reads what it is greeted with.
+// dialRead connects and reads the greeting.
 func dialRead(kind int, addr string) ([]byte, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -59,7 +59,7 @@ func dialRead(kind int, addr string) ([]byte, error) {
 	return b[:max(n, 0)], nil
 }
 
-// connect tries each address by name, by a link made inside, from its
+// connect tries each address by name, through a link made inside, from its
 // directory and by descriptor.
 func connect(p *Probe) {
 	kind := unix.SOCK_STREAM
@@ -103,7 +103,7 @@ func connectLate(p *Probe) {
 	p.Read("connect", func() ([]byte, error) { return dialRead(unix.SOCK_STREAM, p.Arg("path")) })
 }
 
-// moveAndConnect moves and links what may be masked by its name only.
+// moveAndConnect moves and links sockets that may be masked only by their name.
 func moveAndConnect(p *Probe) {
 	below := p.Arg("below")
 	second := p.In("W", "second.sock")
@@ -122,7 +122,7 @@ func addresses(p *Probe) []string {
 	return strings.FieldsFunc(p.Arg("addr"), func(r rune) bool { return r == '\n' })
 }
 
-// send sends a datagram without connecting first, by every call that sends.
+// send sends a datagram without connecting first, with every call that sends.
 func send(p *Probe) {
 	for i, addr := range addresses(p) {
 		names := []string{addr}
@@ -191,8 +191,8 @@ func sendMany(fd int, name string) error {
 	return err
 }
 
-// announced looks for the sockets that variables name, NAME a line, and
-// connects to where they point.
+// announced looks for the sockets that variables name, one NAME per line, and
+// connects to their targets.
 func announced(p *Probe) {
 	for name := range strings.FieldsSeq(p.Arg("names")) {
 		value, set := os.LookupEnv(name)
@@ -210,8 +210,8 @@ func announced(p *Probe) {
 	connect(p)
 }
 
-// findSockets looks for sockets in view, and connects to none of them: those
-// that it finds may belong to another.
+// findSockets looks for sockets in view, but connects to none of them: they may
+// belong to others.
 func findSockets(p *Probe) {
 	roots := []string{"/run", "/var/run", "/tmp", "/var/tmp", "/home", "/root", p.Arg("H"), p.Arg("O"), p.Arg("R")}
 	found := 0
@@ -293,7 +293,7 @@ func sharedSegments(p *Probe) {
 	})
 }
 
-// watchFiles asks to be told what happens outside.
+// watchFiles asks for events about what happens outside.
 func watchFiles(p *Probe, path string) {
 	p.Try("inotify on "+path, func() error {
 		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
@@ -323,7 +323,7 @@ func watchFiles(p *Probe, path string) {
 	})
 }
 
-// ownSockets is what programs do among themselves.
+// ownSockets uses sockets among its own processes, as programs do.
 func ownSockets(p *Probe) {
 	for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET} {
 		p.Try(fmt.Sprintf("a pair of type %d that passes a descriptor", kind), func() error {

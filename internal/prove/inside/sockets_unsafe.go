@@ -8,5 +8,5 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// namePointer is addr as a message header wants it.
+// namePointer returns addr as a message header needs it.
 func namePointer(addr *unix.RawSockaddrUnix) *byte { return (*byte)(unsafe.Pointer(addr)) }

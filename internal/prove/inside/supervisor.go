@@ -33,11 +33,11 @@ func supervisorActions() map[string]Action {
 	}
 }
 
-// rest is the command line after "--", for actions that start a launcher.
+// rest returns the command line after "--", for actions that start a launcher.
 func rest() []string { return os.Args[slices.Index(os.Args, "--")+1:] }
 
-// measure starts the rest of the command line and says at the end how much
-// memory the largest process of it had.
+// measure starts the rest of the command line and finally prints how much memory
+// its largest process had.
 func measure(*Probe) {
 	argv := rest()
 	c := exec.Command(argv[0], argv[1:]...)
@@ -54,8 +54,8 @@ func measure(*Probe) {
 }
 
 // withoutCalls becomes the rest of the command line on a kernel that seems to
-// lack the system calls of the argument "calls", numbers with the errno that
-// each gives. A number with a colon is refused only with that first argument.
+// lack the system calls of the argument "calls", numbers with the errno of each.
+// A number with a colon is refused only with that first argument.
 func withoutCalls(p *Probe) {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
@@ -76,7 +76,7 @@ func withoutCalls(p *Probe) {
 		}
 	}
 	prog = append(prog, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
-	runtime.LockOSThread() // the filter is this thread's, and so is the exec
+	runtime.LockOSThread() // the filter and the exec belong to this thread
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	argv := rest()
 	path, err := exec.LookPath(argv[0])
@@ -98,7 +98,7 @@ func number(s string) uint32 {
 	return uint32(n)
 }
 
-// endBy ends by a status, or by a signal when the argument says so.
+// endBy ends with a status, or by a signal if the argument says so.
 func endBy(p *Probe) {
 	if sig := number(p.Arg("signal")); sig != 0 {
 		_ = unix.Kill(os.Getpid(), unix.Signal(sig))
@@ -115,7 +115,7 @@ func forge(p *Probe) {
 	p.Try("overwrite outside", func() error { return overwrite(p.In("O", "canary")) })
 }
 
-// neighbour is a command that has something to lose, and waits.
+// neighbour is a command that has something to protect, and waits.
 func neighbour(p *Probe) {
 	l, err := net.Listen("tcp", p.Arg("tcp"))
 	a, err2 := net.Listen("unix", p.Arg("abstract"))
@@ -147,7 +147,7 @@ func neighbour(p *Probe) {
 	gone(p)
 }
 
-// visit tries to get at the neighbour.
+// visit tries to reach the neighbour.
 func visit(p *Probe) {
 	for _, at := range [][2]string{{"tcp", p.Arg("tcp")}, {"unix", p.Arg("abstract")}} {
 		p.Read("call "+at[1], func() ([]byte, error) {
@@ -172,8 +172,8 @@ func visit(p *Probe) {
 	_ = os.WriteFile(p.In("W", "neighbour-may-go"), nil, 0o644)
 }
 
-// plantTraps leaves what a reader outside should not follow, wait for, read
-// to the end or print.
+// plantTraps leaves what a reader outside should not follow, wait for, read to
+// the end or print.
 func plantTraps(p *Probe) {
 	links := map[string]string{".mcp.json": p.In("H", ".ssh", "id_probe"), ".bashrc": p.In("O", "canary"), "CLAUDE.md": "/dev/zero",
 		"Makefile": "Makefile", ".vscode": p.In("O"), "out/report": p.In("H", ".ssh", "id_probe"), "package.json": p.In("H", ".aws", "credentials"),
@@ -194,7 +194,7 @@ func plantTraps(p *Probe) {
 				return err
 			}
 			err := os.Truncate(p.In("W", name), 1<<40)
-			if errors.Is(err, unix.EFBIG) { // there is a limit for a file; this is below most
+			if errors.Is(err, unix.EFBIG) { // there is a limit for files; this is below most
 				err = os.Truncate(p.In("W", name), 1<<31)
 			}
 			return err
@@ -217,7 +217,7 @@ func plantTraps(p *Probe) {
 	p.Try("a deep tree", func() error { return create(p.In("W", strings.Repeat("d/", 400), ".mcp.json")) })
 }
 
-// inheritedAPI looks for a way to talk to whoever started us.
+// inheritedAPI looks for a way to talk to the program that started us.
 func inheritedAPI(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("sockets"), "\n") {
 		p.Read("call "+path, func() ([]byte, error) {
@@ -239,7 +239,7 @@ func inheritedAPI(p *Probe) {
 	}
 }
 
-// toolsWork must find that every line of the argument "tools" succeeds.
+// toolsWork requires that every line of the argument "tools" succeeds.
 func toolsWork(p *Probe) {
 	for line := range strings.SplitSeq(p.Arg("tools"), "\n") {
 		p.Try("run "+line, func() error {

@@ -31,8 +31,8 @@ func syscallsActions() map[string]Action {
 	}
 }
 
-// spelled is a system call by its number in each ABI; 0 is a number that the
-// ABI does not have.
+// spelled is a system call by its number in each ABI; 0 if the ABI does not have
+// it.
 type spelled struct {
 	name  string
 	nr    uintptr
@@ -40,14 +40,14 @@ type spelled struct {
 	args  []uintptr
 }
 
-// badPointer is an address at which nothing is ever mapped: a call that
-// reaches the kernel ends with EFAULT and has done nothing.
+// badPointer is an address at which nothing is ever mapped: a call that reaches
+// the kernel fails with EFAULT and has done nothing.
 const badPointer = 1
 
 const minusOne = ^uintptr(0)
 
-// callLists are calls with arguments that are wrong, so that one which is let
-// through does nothing.
+// callLists are calls with invalid arguments, so that one that is let through
+// does nothing.
 func callLists() map[string][]spelled {
 	a := func(v ...uintptr) []uintptr { return v }
 	return map[string][]spelled{
@@ -127,8 +127,8 @@ func callLists() map[string][]spelled {
 
 const noRandomAddresses = 0x40000
 
-// answered turns the answer of the kernel itself into success: what came that
-// far was not refused.
+// answered turns an answer of the kernel itself into success: a call that reached
+// it was not refused.
 func answered(err error) error {
 	switch name := ErrnoName(err); {
 	case err == nil, name == "EPERM", name == "EACCES", name == "ENOSYS", strings.HasPrefix(name, "SIG"):
@@ -137,8 +137,8 @@ func answered(err error) error {
 	return nil
 }
 
-// calls makes those of the lists that the argument "list" names, by the door
-// that "abi" names.
+// calls makes those of the lists in the argument "list", through the ABI in
+// "abi".
 func calls(p *Probe) {
 	for list := range strings.SplitSeq(p.Arg("list"), "\n") {
 		for _, c := range callLists()[list] {
@@ -162,7 +162,7 @@ func calls(p *Probe) {
 	}
 }
 
-// ioUringRing sets a ring up as a program would, in a thread of its own.
+// ioUringRing sets up a ring as a program would, in a thread of its own.
 func ioUringRing(p *Probe) {
 	done := make(chan struct{})
 	go func() {
@@ -180,7 +180,7 @@ func ioUringRing(p *Probe) {
 	<-done
 }
 
-// openByInt80 reads, overwrites and runs by the numbers of another ABI.
+// openByInt80 reads, overwrites and runs with the numbers of another ABI.
 func openByInt80(p *Probe) {
 	page, err := newLowPage()
 	if err != nil {
@@ -209,8 +209,8 @@ func openByInt80(p *Probe) {
 	}
 }
 
-// highBits sets bits in arguments that the kernel cuts off and a careless
-// filter compares.
+// highBits sets bits in arguments that the kernel ignores and a careless filter
+// compares.
 func highBits(p *Probe) {
 	const high = 1 << 32
 	for _, a := range []struct {
@@ -238,7 +238,7 @@ func highBits(p *Probe) {
 	}
 }
 
-// timeCalls ask for the time by every door.
+// timeCalls ask for the time in every way.
 func timeCalls(p *Probe) {
 	p.Try("the page that the kernel lends", func() error {
 		if time.Now().Before(time.Unix(1, 0)) {
@@ -253,7 +253,7 @@ func timeCalls(p *Probe) {
 	}
 }
 
-// ownPrivileges looks at what this process was left with.
+// ownPrivileges checks what this process was left with.
 func ownPrivileges(p *Probe) {
 	p.Try("gain privileges by execve", func() error {
 		on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
@@ -294,8 +294,8 @@ func ownFilters(p *Probe) {
 	p.Child("a child", "filters-of-child", nil, "children=1")
 }
 
-// filtersOfChild looks at every thread of this process, and of a child of it
-// when the argument "children" asks for one.
+// filtersOfChild checks every thread of this process, and of a child if the
+// argument "children" asks for one.
 func filtersOfChild(p *Probe) {
 	tasks, err := os.ReadDir("/proc/self/task")
 	p.Control("list the own threads", func() error { return err })
@@ -316,7 +316,8 @@ func filtersOfChild(p *Probe) {
 	}
 }
 
-// families opens a socket of each family in the argument, NAME=NUMBER a line.
+// families opens a socket of each family in the argument, one NAME=NUMBER per
+// line.
 func families(p *Probe) {
 	for line := range strings.SplitSeq(p.Arg("family"), "\n") {
 		var family, kind, protocol int

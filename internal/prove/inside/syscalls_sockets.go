@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netlinks opens every protocol but the one that lists interfaces, which
+// netlinks opens every protocol except the one that lists interfaces, which
 // runtimes need to know their own loopback.
 func netlinks(p *Probe) {
 	for protocol := range 23 {
@@ -49,7 +49,7 @@ func opened(fd int, err error) error {
 	return err
 }
 
-// familyPairs makes pairs of sockets of families that have no business here.
+// familyPairs makes pairs of sockets of families that are not needed here.
 func familyPairs(p *Probe) {
 	for _, family := range []int{unix.AF_TIPC, unix.AF_VSOCK, unix.AF_ALG, unix.AF_PACKET, unix.AF_NETLINK, unix.AF_BLUETOOTH, unix.AF_RDS, unix.AF_SMC} {
 		for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_SEQPACKET} {

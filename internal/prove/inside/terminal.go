@@ -30,7 +30,7 @@ func terminalActions() map[string]Action {
 // typed is what a probe types: a line for the shell that reads next.
 const typed = "typed-by-a-probe\n"
 
-// terminals are the ways to the terminal that this process was started on.
+// terminals returns the ways to the terminal that this process was started on.
 func terminals() map[string]int {
 	out := map[string]int{"standard input": 0, "standard output": 1, "standard error": 2}
 	open := func(name, path string) {
@@ -98,7 +98,7 @@ func typeByInt80(p *Probe) {
 	}
 }
 
-// takeTerminal makes a session of its own and takes the terminal for it.
+// takeTerminal creates a session and takes the terminal for it.
 func takeTerminal(p *Probe) {
 	line := []byte(typed)
 	for _, steal := range []uintptr{0, 1} {
@@ -114,7 +114,7 @@ func takeTerminal(p *Probe) {
 func consoleCalls(p *Probe) {
 	var arg [16]byte
 	for name, fd := range terminals() {
-		for _, sub := range []byte{2, 3, 4, 11} { // select, paste, unblank, unblank the screen's blanking
+		for _, sub := range []byte{2, 3, 4, 11} { // select, paste, unblank, redirect kernel messages
 			p.Try(fmt.Sprintf("TIOCLINUX %d through %s", sub, name), func() error {
 				arg[0] = sub
 				_, err := Raw(unix.SYS_IOCTL, uintptr(fd), 0x541c, Pointer(&arg)) // TIOCLINUX, asm-generic/ioctls.h
@@ -129,8 +129,8 @@ func consoleCalls(p *Probe) {
 	}
 }
 
-// disciplines asks for line disciplines that have been exploited. That the
-// kernel has not got one is an answer of the kernel, and so no denial.
+// disciplines asks for line disciplines that have been exploited. A kernel
+// without one answers itself, which is not a denial.
 func disciplines(p *Probe) {
 	for _, n := range []int32{1, 3, 7, 13, 15, 21} { // SLIP, PPP, 6PACK, HDLC, Bluetooth, GSM; linux/tty.h
 		for _, high := range []uintptr{0, 1 << 32} {
@@ -142,7 +142,7 @@ func disciplines(p *Probe) {
 	}
 }
 
-// leaveModes changes the terminal and leaves it so.
+// leaveModes changes the terminal and leaves it changed.
 func leaveModes(p *Probe) {
 	p.Try("change the modes, the size and the discipline", func() error {
 		fd := 0

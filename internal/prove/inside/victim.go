@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Victim is the process that probes aim at: it stands outside, keeps the
-// token that it reads from its input in memory and environment, counts
-// SIGWINCH, and prints the count when its input ends.
+// Victim is the process that probes target: it is outside, keeps the token that
+// it reads from its input in memory and environment, counts SIGWINCH, and prints
+// the count when its input ends.
 func Victim() {
 	token, _ := bufio.NewReader(os.Stdin).ReadBytes('\n')
 	ch := make(chan os.Signal, 64)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// move is the answer to a scripted request, and where it leaves the play.
+// move is the answer to a scripted request, with the state of the play after it.
 type move struct {
 	answer
 	step       int
@@ -37,11 +37,11 @@ func (p *play) advance(q *request) move {
 	}
 	first := p.script.Steps[g.next]
 	if first.Op == Say {
-		m.answer = p.end(q, strings.ReplaceAll(first.Text, markBegin, "[script:")) // else it would be the next prompt of a parent
+		m.answer = p.end(q, strings.ReplaceAll(first.Text, markBegin, "[script:")) // else a parent takes it for its next prompt
 		return m
 	}
 	c, err := g.resolve(p, q, g.next)
-	if err != nil { // pass has just resolved it
+	if err != nil { // cannot happen: pass has just resolved it
 		m.text = done
 		return m
 	}
@@ -52,8 +52,8 @@ func (p *play) advance(q *request) move {
 	return m
 }
 
-// enders are the tools by which some sub-agents want to be told that they are
-// over; a text alone has them ask again.
+// enders are the tools by which some sub-agents report that they are done; after
+// a text alone they ask again.
 var enders = []string{"complete_task", "attempt_completion"}
 
 // end ends a play with a text.
@@ -77,10 +77,10 @@ func (p *play) end(q *request, text string) answer {
 	return answer{text: text}
 }
 
-// done is what the model says when there is nothing to do.
+// done is what the model says when there is nothing left to do.
 const done = "Done."
 
-// beside adds the steps that are to be asked for in the same turn.
+// beside adds the steps to be requested in the same turn.
 func (p *play) beside(q *request, g progress, m *move) {
 	for i := m.step + 1; i < len(p.script.Steps) && p.script.Steps[i].Parallel; i++ {
 		c, err := g.resolve(p, q, i)
@@ -88,7 +88,7 @@ func (p *play) beside(q *request, g progress, m *move) {
 		case err != nil:
 			m.unresolved = append(m.unresolved, err.Error())
 		case c.phase == phaseSelect:
-			return // its turn comes when the others are over
+			return // asked for after the others
 		default:
 			m.calls = append(m.calls, p.named(c, i))
 		}

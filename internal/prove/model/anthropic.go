@@ -8,7 +8,7 @@ import (
 // anthropic is the Messages API.
 type anthropic struct{}
 
-// messagesRequest is what is looked at of a request.
+// messagesRequest holds the fields of a request that are read.
 type messagesRequest struct {
 	Model    string          `json:"model"`
 	Stream   bool            `json:"stream"`
@@ -77,7 +77,7 @@ func (q *request) addBlock(role string, b block) {
 		q.items = append(q.items, item{part: spoken, text: b.Text})
 	case role == "user":
 		q.items = append(q.items, item{part: prompt, text: b.Text})
-	default: // newer agents speak as the system between messages too
+	default: // newer agents also send system messages within the conversation
 		q.system += "\n" + b.Text
 	}
 }
@@ -133,7 +133,7 @@ func (d anthropic) stream(e *sse, q *request, a answer, id string) {
 	event("message_stop", object{})
 }
 
-// tokensOf is about how many tokens an answer has.
+// tokensOf estimates the number of tokens of an answer.
 func tokensOf(a answer) int {
 	n := len(a.text)
 	for _, c := range a.calls {

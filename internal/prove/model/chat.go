@@ -85,7 +85,7 @@ func (chat) read(body []byte, _ string) (*request, error) {
 	return q, nil
 }
 
-// chosen is the one tool that an OpenAI request insists on.
+// chosen is the one tool that an OpenAI request forces.
 func chosen(raw json.RawMessage) string {
 	var c struct {
 		Name     string `json:"name"`
@@ -132,7 +132,7 @@ func (d chat) whole(q *request, a answer, id string) any {
 		"choices": []any{object{"index": 0, "message": m, "finish_reason": finish(a)}}, "usage": d.usage(a)}
 }
 
-// created is the time of all answers: the same request gets the same answer.
+// created is the time of all answers, so that equal requests get equal answers.
 const created = 1700000000
 
 func (d chat) stream(e *sse, q *request, a answer, id string) {

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// exchange is one turn of a conversation as a small agent keeps it.
+// exchange is one turn of a conversation, as the test agent keeps it.
 type exchange struct {
 	text  string
 	calls []madeCall
 }
 
-// madeCall is a call of the model, with what came of it.
+// madeCall is a tool call of the model and its result.
 type madeCall struct {
 	ID, Name, Namespace string
 	Kind                string // function, custom, local_shell, tool_search
@@ -27,8 +27,8 @@ type madeCall struct {
 	Result              string
 }
 
-// agent is a small agent: it speaks one dialect, and believes the answers only
-// when their form is right.
+// agent is a minimal agent: it speaks one dialect, and accepts an answer only in
+// the correct format.
 type agent interface {
 	path(stream bool) string
 	body(prompts []string, history []exchange, tools []map[string]any, stream bool) map[string]any
@@ -62,8 +62,8 @@ func ask(t testing.TB, s http.Handler, a agent, prompts []string, history []exch
 	return a.streamed(t, readEvents(t, w.Body))
 }
 
-// readEvents reads server-sent events as a client must: a name or none, one line
-// of data, an empty line.
+// readEvents reads server-sent events strictly: an optional name, one line of
+// data, an empty line.
 func readEvents(t testing.TB, r io.Reader) []sseEvent {
 	t.Helper()
 	var all []sseEvent
@@ -337,7 +337,7 @@ func offer(name string, properties ...string) map[string]any {
 	return map[string]any{"name": name, "schema": props(properties...)}
 }
 
-// answered gives every call a result that names it.
+// answered gives every call a result that contains its ID.
 func (e exchange) answered(text func(madeCall) string) exchange {
 	for i := range e.calls {
 		e.calls[i].Result = text(e.calls[i])

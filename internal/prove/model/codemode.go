@@ -39,8 +39,8 @@ func declared(about string) []tool {
 	return all
 }
 
-// fieldsOf is the JSON schema of the fields of a TypeScript type. Only the
-// outermost are read: no tool needs more of the arguments that are filled.
+// fieldsOf is the JSON schema of the fields of a TypeScript type. Only the top
+// level is read: no tool needs deeper fields for the arguments that we fill.
 func fieldsOf(text string) json.RawMessage {
 	props := object{}
 	required := []string{}
@@ -86,7 +86,7 @@ func typeOf(kind string) object {
 	}
 }
 
-// nest puts a call of a declared tool into the program that makes it.
+// nest wraps a call of a declared tool in the program that makes it.
 func (q *request) nest(c call) call {
 	if !c.tool.nested {
 		return c
@@ -102,11 +102,11 @@ func (q *request) nest(c call) call {
 	return call{tool: t, text: program(jsonText(c.tool.name), input)}
 }
 
-// programMark stands before what a program says of itself.
+// programMark precedes what a program reports about itself.
 const programMark = "holdfast: "
 
-// program calls one tool and shows what came of it. A command that goes on is
-// waited for.
+// program calls one tool and shows its result. It waits for a command that is
+// still running.
 func program(name, input string) string {
 	return `try {
   let r = await tools[` + name + `](` + input + `);
@@ -121,8 +121,8 @@ func program(name, input string) string {
 }`
 }
 
-// search is a program that looks for a tool which the description leaves out,
-// by the names that it may have, and calls it.
+// search returns a program that looks for a tool which the description omits, by
+// its possible names, and calls it.
 func (q *request) search(names []string, args map[string]any, none string) (call, bool) {
 	t, ok := q.find(executor)
 	if !ok || t.kind != custom || !strings.Contains(t.about, "ALL_TOOLS") {

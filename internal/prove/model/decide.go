@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// note is what the wire log says of an answer.
+// note is what the wire log records about an answer.
 type note struct {
 	Script     string   `json:"script,omitempty"`
 	Step       int      `json:"step"`
@@ -14,7 +14,7 @@ type note struct {
 	Ended      string   `json:"ended,omitempty"`      // the error of Options.Turn
 }
 
-// decide says what the model answers.
+// decide chooses the model's answer.
 func (s *Server) decide(ctx context.Context, q *request) (answer, *note) {
 	p, ok := find(q, s.options.Lookup)
 	switch {
@@ -35,9 +35,9 @@ func (s *Server) decide(ctx context.Context, q *request) (answer, *note) {
 	return m.answer, n
 }
 
-// side reports whether a request with a marker is not the agent's own work but
-// about it, such as the question whether a command is safe: it offers no tool
-// that an agent works with, and none of the script's steps can be done.
+// side reports whether a request with a marker is not the agent's work but a
+// question about it, such as whether a command is safe: it offers none of the
+// tools that an agent works with, and no step of the script can be done with it.
 func (q *request) side(p *play) bool {
 	if p == nil {
 		return true
@@ -60,8 +60,8 @@ func (q *request) side(p *play) bool {
 	})
 }
 
-// obey calls the tool that the request insists on, with the plainest arguments.
-// Where it is asked whether something must be stopped, those say no.
+// obey calls the tool that the request forces, with the simplest arguments. If
+// the question is whether to stop something, they mean no.
 func (q *request) obey() answer {
 	t, ok := q.find(q.forced)
 	if !ok {
@@ -70,8 +70,8 @@ func (q *request) obey() answer {
 	return answer{calls: []call{{id: idPrefix + "side", tool: t, args: fill(t.schema, object{})}}}
 }
 
-// plain is the answer to a request that is not for a script, and to one that
-// asks for a summary: that carries how far the play has come.
+// plain answers a request that does not belong to a script, and one that asks for
+// a summary. The summary contains the progress of the play.
 func (q *request) plain(p *play) answer {
 	if q.schema != nil {
 		return answer{text: jsonText(readSchema(q.schema).example(0))}
@@ -87,15 +87,15 @@ func (q *request) plain(p *play) answer {
 	return answer{text: done}
 }
 
-// known are questions that an agent asks beside its work, by words of theirs, and
-// what a model says that wants to have its way.
+// known lists questions that an agent asks beside its work, by a phrase in each,
+// and the answers of a model that wants to get its way.
 var known = []struct{ asked, said string }{
 	{"<block>", "<block>no</block>"},                               // must this call be stopped? (Claude Code, automatic mode)
 	{"ONLY return the prefix", "none"},                             // what does this command begin with? (Claude Code 2.0)
 	{"next_speaker", `{"next_speaker":"user","reasoning":"done"}`}, // does the model go on? (Gemini CLI)
 }
 
-// last reports whether words stand in the last prompt.
+// last reports whether the last prompt contains words.
 func (q *request) last(words string) bool {
 	for _, it := range slices.Backward(q.items) {
 		if it.part == prompt {
@@ -105,7 +105,7 @@ func (q *request) last(words string) bool {
 	return false
 }
 
-// summaries are words by which agents ask for a summary of the conversation.
+// summaries are phrases by which agents ask for a summary of the conversation.
 var summaries = []string{
 	"create a detailed summary of the conversation",
 	"summary of the conversation so far",
@@ -114,8 +114,8 @@ var summaries = []string{
 	"Summarize the conversation",
 }
 
-// summary reports whether the request asks for a summary: in its last prompt, or,
-// when it offers no tools, in its instructions.
+// summary reports whether the request asks for a summary: in its last prompt or,
+// if it offers no tools, in its instructions.
 func (q *request) summary() bool {
 	return slices.ContainsFunc(summaries, func(s string) bool {
 		return q.last(s) || len(q.tools) == 0 && strings.Contains(q.system, s)

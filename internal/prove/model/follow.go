@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// progress is how far a play has come, by what the request carries.
+// progress is how far a play has come, according to the request.
 type progress struct {
 	next     int // step
 	results  []Result
-	searched map[int]Result // what searches for the tools of steps found
-	wait     string         // the phase of next-1 in which the agent must be asked to wait; "" when it need not
-	last     Result         // what it said of next-1 before
+	searched map[int]Result // by step, the result of the search for its tool
+	wait     string         // phase of step next-1 in which the agent must be asked to wait; "" for none
+	last     Result         // the previous result of step next-1
 }
 
-// resolve resolves a step, with what was found for it.
+// resolve resolves a step, using the result of a search for its tool.
 func (g progress) resolve(p *play, q *request, step int) (resolved, error) {
 	if found, ok := g.searched[step]; ok {
 		return q.resolve(p.script.Steps[step], phaseSelect, found)
@@ -23,13 +23,13 @@ func (g progress) resolve(p *play, q *request, step int) (resolved, error) {
 	return q.resolve(p.script.Steps[step], phaseCall, Result{})
 }
 
-// outcome is a result with what is known of its call.
+// outcome is a result with the tool that was called.
 type outcome struct {
 	Result
-	tool string // name that was called; "" when the request does not say
+	tool string // name of the called tool; "" when the request does not say
 }
 
-// outcomes lists the results of a play in the order in which they stand.
+// outcomes lists the results of a play in the order of the conversation.
 func (p *play) outcomes() []outcome {
 	names := map[string]string{}
 	for _, it := range p.items {
@@ -51,9 +51,9 @@ func (p *play) outcomes() []outcome {
 	return all
 }
 
-// follow finds out which step is next. Where the agent keeps our IDs, they say
-// it. Where it makes its own, the order does: then steps for which the request
-// has no tool are taken to have been passed over, as they would be now.
+// follow finds the next step. If the agent keeps our IDs, they determine it. If
+// it makes its own, the order does: then steps for which the request has no tool
+// are assumed to have been skipped, as they would be now.
 func (p *play) follow(q *request) progress {
 	all := p.outcomes()
 	for _, o := range all {
@@ -66,17 +66,17 @@ func (p *play) follow(q *request) progress {
 
 const summedUp = "the conversation was summed up"
 
-// byID places the results by the steps that their IDs name.
+// byID assigns the results to the steps that their IDs name.
 func (p *play) byID(q *request, all []outcome) progress {
 	found := map[string]Result{}
 	g := progress{next: p.start, searched: map[int]Result{}}
 	for _, o := range all {
 		step, phase, ok := p.decode(o.ID)
 		if !ok {
-			continue // the agent asked itself for something
+			continue // a call that the agent made by itself
 		}
 		key := fmt.Sprint(step, phase)
-		if was, ok := found[key]; ok { // what is sent in parts
+		if was, ok := found[key]; ok { // one result sent in parts
 			o.Text, o.Error = was.Text+"\n"+o.Text, was.Error || o.Error
 		}
 		found[key] = o.Result
@@ -96,7 +96,8 @@ func (p *play) byID(q *request, all []outcome) progress {
 	return g
 }
 
-// gather is the result of one step, with what came while the agent waited.
+// gather combines the result of one step with those that came while the agent
+// waited.
 func (p *play) gather(q *request, g progress, i int, found map[string]Result) (r, last Result, waits int) {
 	r, ok := found[strconv.Itoa(i)]
 	switch {
@@ -125,7 +126,7 @@ func waitPhase(n int) string {
 	return phaseWait + strconv.Itoa(n)
 }
 
-// byOrder gives each result to the step that would have been asked for.
+// byOrder gives each result to the step that would have been requested.
 func (p *play) byOrder(q *request, all []outcome) progress {
 	g := progress{next: p.start, searched: map[int]Result{}}
 	for range p.start {
@@ -156,7 +157,7 @@ func (p *play) byOrder(q *request, all []outcome) progress {
 	return g
 }
 
-// pass goes over the steps that no tool of the request can do.
+// pass skips the steps that no tool of the request can do.
 func (p *play) pass(q *request, g *progress) {
 	for g.next < len(p.script.Steps) && p.script.Steps[g.next].Op != Say {
 		_, err := g.resolve(p, q, g.next)
@@ -168,22 +169,22 @@ func (p *play) pass(q *request, g *progress) {
 	}
 }
 
-// absent says why a step has no result: what the request cannot do now it could
-// not do then.
+// absent says why a step has no result. What the request cannot do now, it is
+// assumed not to have been able to do then.
 func (p *play) absent(q *request, g progress, step int) string {
 	if c, err := g.resolve(p, q, step); err != nil {
 		return err.Error()
 	} else if c.phase == phaseSelect {
-		return lacking(p.script.Steps[step]) // it was not even looked for
+		return lacking(p.script.Steps[step]) // not even searched for
 	}
 	return "the agent sent no result"
 }
 
-// refused says that the program of a call found no tool, which it could only
-// find out when it ran.
+// refused reports that the program of a call found no tool, which only shows when
+// it runs.
 func (p *play) refused(step int, r Result) string {
 	if op := p.script.Steps[step].Op; op != MCP && op != Tool {
-		return "" // no program looked for it: the words are those of a command
+		return "" // no program searched for it: the words come from a command
 	}
 	if none := lacking(p.script.Steps[step]); strings.Contains(r.Text, programMark+none) {
 		return none
@@ -191,12 +192,13 @@ func (p *play) refused(step int, r Result) string {
 	return ""
 }
 
-// maxWaits bounds how often an agent is told to wait for one step: 30 seconds
-// each.
+// maxWaits limits how often an agent is asked to wait for one step, 30 seconds
+// each time.
 const maxWaits = 20
 
-// wait says in which phase the agent must be asked to wait for what a step left
-// running; last is what it said of it. It is "" when nothing is.
+// wait returns the phase in which the agent must be asked to wait for what a step
+// left running; last is the latest result of the step. It returns "" if nothing
+// is running.
 func (p *play) wait(q *request, step int, last Result, waits int) string {
 	if last.Missing != "" || waits >= maxWaits {
 		return ""

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// fuzzed sends whatever to one path: there is an answer, it is JSON or events,
-// and nothing panics.
+// fuzzed sends arbitrary bodies to one path: there must be an answer, it must be
+// JSON or events, and nothing may panic.
 func fuzzed(f *testing.F, path string, a agent) {
 	tools := append([]map[string]any{with(offer("exec"), "kind", "custom", "about", execAbout), offer("ToolSearch", "query")}, plainTools...)
 	for _, stream := range []bool{true, false} {
@@ -50,7 +50,7 @@ func FuzzDeclared(f *testing.F) {
 	})
 }
 
-// BenchmarkToken is what one streamed token costs.
+// BenchmarkToken measures the cost of one streamed token.
 func BenchmarkToken(b *testing.B) {
 	text := ""
 	for range 1000 {

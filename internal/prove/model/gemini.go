@@ -26,7 +26,7 @@ type geminiContent struct {
 	} `json:"parts"`
 }
 
-// generateRequest is what is looked at of a request.
+// generateRequest holds the fields of a request that are read.
 type generateRequest struct {
 	Contents []geminiContent `json:"contents"`
 	System   geminiContent   `json:"systemInstruction"`
@@ -90,7 +90,8 @@ func (q *request) addParts(c geminiContent) {
 	}
 }
 
-// geminiResult is what a response object says: its output or error, or all of it.
+// geminiResult is the text of a response object: its output or error, or else all
+// of it.
 func geminiResult(raw json.RawMessage) (text string, bad bool) {
 	var r map[string]json.RawMessage
 	if json.Unmarshal(raw, &r) != nil {
@@ -105,7 +106,8 @@ func geminiResult(raw json.RawMessage) (text string, bad bool) {
 	return string(raw), false
 }
 
-// signature stands where Gemini signs its thoughts; agents only send it back.
+// signature is in the place of Gemini's thought signature; agents only send it
+// back.
 const signature = "aG9sZGZhc3Q="
 
 // chunk is one part of an answer.

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of a file of scripts, far above what a person writes.
+// Limits of a script file, far above what a person writes.
 const (
 	maxFile  = 4 << 20 // bytes
 	maxName  = 64      // characters of a name
@@ -19,7 +19,7 @@ const (
 	maxNest  = 32 // levels of arguments
 )
 
-// LoadError says what is wrong with a file of scripts, and where.
+// LoadError is a fault in a script file, with its position.
 type LoadError struct {
 	File string
 	Line int // 0 for the file as a whole
@@ -33,13 +33,13 @@ func (e *LoadError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Msg)
 }
 
-// Hint is what to do next.
+// Hint is the next thing to do.
 func (e *LoadError) Hint() string {
 	return "correct the file; its form is in docs/formats/model-script.md"
 }
 
-// Load reads the scripts of a file, which is called name in messages. Whatever is
-// not understood is a *LoadError.
+// Load reads the scripts of a file; name is its name in messages. Anything that
+// it does not understand is a *LoadError.
 func Load(data []byte, name string) ([]Script, error) {
 	l := loader{file: name}
 	if len(data) > maxFile {
@@ -98,7 +98,7 @@ func (l loader) fail(at *yaml.Node, format string, args ...any) error {
 	return e
 }
 
-// syntax gives an error of the YAML reader the form of all others.
+// syntax gives an error of the YAML parser the form of all others.
 func (l loader) syntax(err error) error {
 	e := &LoadError{File: l.file, Msg: strings.TrimPrefix(err.Error(), "yaml: ")}
 	if n, _ := fmt.Sscanf(e.Msg, "line %d:", &e.Line); n == 1 {
@@ -107,10 +107,10 @@ func (l loader) syntax(err error) error {
 	return e
 }
 
-// reader takes the value of a key.
+// reader reads the value of a key.
 type reader func(*yaml.Node) error
 
-// fields gives each value of a mapping to the reader of its key.
+// fields passes each value of a mapping to the reader of its key.
 func (l loader) fields(n *yaml.Node, what string, table map[string]reader) error {
 	if n.Kind != yaml.MappingNode {
 		return l.fail(n, "%s is a mapping of names to values", what)
@@ -152,7 +152,7 @@ func (l loader) truth(into *bool) reader {
 	}
 }
 
-// arguments reads what stands for a JSON object.
+// arguments reads a mapping that represents a JSON object.
 func (l loader) arguments(into *map[string]any) reader {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.MappingNode {
@@ -171,7 +171,7 @@ func (l loader) arguments(into *map[string]any) reader {
 	}
 }
 
-// plain refuses what is more than JSON has.
+// plain refuses what JSON cannot express.
 func (l loader) plain(n *yaml.Node, depth int) error {
 	switch {
 	case n.Kind == yaml.AliasNode:

@@ -55,12 +55,12 @@ func nameable(s string) bool {
 
 // form is how a step of an operation is written.
 type form struct {
-	main     string   // the field that a single value means
-	required []string // fields without which it says nothing
+	main     string   // the field that a single value sets
+	required []string // fields without which the step means nothing
 	optional []string
 }
 
-// formOf lists the forms.
+// formOf returns the form of an operation.
 func formOf(op Op) (form, bool) {
 	all := map[Op]form{
 		Say:          {main: "text", required: []string{"text"}},
@@ -79,7 +79,7 @@ func formOf(op Op) (form, bool) {
 	return f, ok
 }
 
-// step reads one step: the operation, with its fields.
+// step reads one step: the operation and its fields.
 func (l loader) step(n *yaml.Node) (Step, error) {
 	var s Step
 	if n.Kind != yaml.MappingNode {

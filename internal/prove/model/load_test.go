@@ -96,7 +96,7 @@ func TestLoadErrorsSayWhere(t *testing.T) {
 	}
 }
 
-// TestFormsNameEveryOperation holds the list of forms against the operations.
+// TestFormsNameEveryOperation compares the list of forms with the operations.
 func TestFormsNameEveryOperation(t *testing.T) {
 	for _, op := range []Op{Say, Shell, Read, Write, Edit, Patch, Fetch, MCP, Spawn, Unadvertised, Tool} {
 		if _, ok := formOf(op); !ok {

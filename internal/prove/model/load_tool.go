@@ -9,8 +9,8 @@ import (
 // Claude Code (ToolSearch), Qwen Code (tool_search, then tool_call), Codex (its
 // own item, or the names that its program sees).
 
-// load is the call that a step needs when no offered tool does it: the search
-// for one, or, when that is over, what it found.
+// load is the call that a step needs when no offered tool can do it: a search for
+// such a tool or, after the search, a call of the tool that was found.
 func (q *request) load(s Step, phase string, found Result) (resolved, bool) {
 	wanted := namesFor(s)
 	if len(wanted) == 0 {
@@ -43,7 +43,7 @@ func (q *request) load(s Step, phase string, found Result) (resolved, bool) {
 	return resolved{}, false
 }
 
-// namesFor lists the names that a tool for the step may have.
+// namesFor lists the possible names of a tool for the step.
 func namesFor(s Step) []string {
 	switch s.Op {
 	case MCP:
@@ -55,7 +55,7 @@ func namesFor(s Step) []string {
 	}
 }
 
-// searchWords are what a search by words is told.
+// searchWords are the query of a search by words.
 func searchWords(s Step) string {
 	switch s.Op {
 	case MCP:
@@ -73,7 +73,8 @@ func searchWords(s Step) string {
 
 func isSelect(name string) bool { return name == "ToolSearch" || name == "tool_search" }
 
-// loaded calls what a search has found, though the request does not list it.
+// loaded calls a tool that a search has found, although the request does not list
+// it.
 func (q *request) loaded(s Step, wanted []string, found Result) (resolved, bool) {
 	if found.Error {
 		return resolved{}, false
@@ -98,7 +99,7 @@ func (q *request) loaded(s Step, wanted []string, found Result) (resolved, bool)
 	return resolved{}, false
 }
 
-// schemaIn is the schema of a tool in the answer of a search, which has each as
+// schemaIn is the schema of a tool in the result of a search, which has each as
 // <function>{"name": …, "parameters": …}</function>; nil when there is none.
 func schemaIn(text, name string) json.RawMessage {
 	for _, part := range strings.Split(text, "<function>")[1:] {
@@ -114,7 +115,7 @@ func schemaIn(text, name string) json.RawMessage {
 	return nil
 }
 
-// announces reports whether a name stands in what the agent has told the model.
+// announces reports whether the instructions or prompts contain a name.
 func (q *request) announces(name string) bool {
 	if hasWord(q.system, name) {
 		return true
@@ -127,7 +128,7 @@ func (q *request) announces(name string) bool {
 	return false
 }
 
-// hasWord reports whether word stands in text with no letter beside it.
+// hasWord reports whether text contains word with no letter next to it.
 func hasWord(text, word string) bool {
 	for from := 0; word != ""; {
 		at := strings.Index(text[from:], word)

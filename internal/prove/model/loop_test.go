@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestEveryPlayEnds plays scripts by chance against agents that offer tools by
-// chance, some only when asked, and that fail, lose and repeat results by
-// chance. Every play must end, and no step may be asked for twice.
+// TestEveryPlayEnds plays random scripts against agents that offer random tools,
+// some only on request, and that randomly fail, lose and repeat results. Every
+// play must end, and no step may be requested twice.
 func TestEveryPlayEnds(t *testing.T) {
 	tools := []map[string]any{
 		offer("bash", "command"), offer("read", "path"), offer("write", "path", "content"), offer("webfetch", "url"),
@@ -60,7 +60,7 @@ func TestEveryPlayEnds(t *testing.T) {
 			return e
 		})
 		for id, n := range asked {
-			if n > 1 && !loses { // what has no result may be asked for again
+			if n > 1 && !loses { // a step without a result may be requested again
 				t.Errorf("seed %d (%s, IDs kept: %v): %s was asked for %d times: %q", seed, name, keeps, id, n, told(history))
 			}
 		}

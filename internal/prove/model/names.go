@@ -1,7 +1,7 @@
 package model
 
 // names lists what agents call the tools of an operation, over their versions.
-// The first that a request offers is taken.
+// The first that a request offers is used.
 var names = map[Op][]string{
 	Shell: {"Bash", "exec_command", "shell_command", "shell", "container.exec", "local_shell", "unified_exec",
 		"run_shell_command", "bash", "run_commands", "execute_command", "run_command", "developer__shell", "powershell"},
@@ -27,12 +27,12 @@ var aliases = map[string][]string{
 	"background":  {"run_in_background", "is_background", "background"},
 }
 
-// verbs are the values of an argument "command" by which one tool does several
+// verbs are the values of an argument "command" in tools that do several
 // operations.
 var verbs = map[Op]string{Read: "view", Write: "create", Edit: "str_replace"}
 
-// escalations lists the arguments that ask for a command outside of the agent's
-// own sandbox, by the argument that says so, with those that go with it.
+// escalations lists the arguments that request a command outside the agent's own
+// sandbox: the argument that does so, and those that go with it.
 var escalations = []struct {
 	argument string
 	values   map[string]any

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// A step may take more calls than one. The phase says which, in the ID.
+// A step may take more than one call. The phase, part of the ID, says which.
 const (
 	phaseCall   = ""  // the call itself
 	phaseSelect = "s" // before it: the agent loads the tool
-	phaseWait   = "w" // after it: the agent waits for what runs on; "w", "w1", "w2"…
+	phaseWait   = "w" // after it: the agent waits for what is still running; "w", "w1", "w2"…
 )
 
 // play is one run of a script within a conversation.
 type play struct {
 	script Script
-	number int    // prompts with a marker before this one: the IDs of two runs differ
-	start  int    // first step of this conversation; more than 0 when an earlier part was summed up
+	number int    // number of prompts with a marker before this one: the IDs of two runs differ
+	start  int    // first step of this conversation; above 0 when an earlier part was summarised
 	items  []item // what came after the prompt
 }
 
 const idPrefix = "call_hf_"
 
-// prefix begins the IDs of all calls of this play. Providers take at most 64
-// characters, letters, digits, - and _.
+// prefix begins the IDs of all calls of this play. Providers accept at most 64
+// characters: letters, digits, - and _.
 func (p *play) prefix() string {
 	name := strings.ReplaceAll(p.script.Name, ".", "-")
 	if len(name) > 30 {
@@ -40,9 +40,9 @@ func (p *play) id(step int, phase string) string {
 	return p.prefix() + strconv.Itoa(step) + phase
 }
 
-// decode says which call of this play an ID belongs to.
+// decode finds the call of this play that an ID belongs to.
 func (p *play) decode(id string) (step int, phase string, ok bool) {
-	// Agents put their own before it, or behind it.
+	// Agents put a prefix or a suffix of their own around it.
 	at := strings.Index(id, p.prefix())
 	if at < 0 {
 		return 0, "", false
@@ -65,17 +65,17 @@ func (p *play) decode(id string) (step int, phase string, ok bool) {
 	return step, phase, true
 }
 
-// The marks of a prompt.
+// The parts of a marker in a prompt.
 const (
 	markBegin = "[[script:"
 	markEnd   = "]]"
-	// markStep stands behind the name in a summary: [[script:NAME@3]] goes on
-	// with step 3. An agent that compacts its conversation keeps the summary
-	// alone, so that the results in it cannot be counted any more.
+	// markStep follows the name in a summary: [[script:NAME@3]] continues with
+	// step 3. An agent that compacts its conversation keeps only the summary, so
+	// the results in it can no longer be counted.
 	markStep = "@"
 )
 
-// marked is the last marker in text that names a script.
+// marked returns the last marker in text that names a script.
 func marked(text string, lookup func(string) (Script, bool)) (Script, int, bool) {
 	for text != "" {
 		at := strings.LastIndex(text, markBegin)
@@ -100,7 +100,7 @@ func marked(text string, lookup func(string) (Script, bool)) (Script, int, bool)
 	return Script{}, 0, false
 }
 
-// find is the play that a request belongs to: that of its last prompt with a
+// find returns the play that a request belongs to: that of its last prompt with a
 // marker. A sub-agent has its own.
 func find(q *request, lookup func(string) (Script, bool)) (*play, bool) {
 	var p *play
@@ -117,7 +117,7 @@ func find(q *request, lookup func(string) (Script, bool)) (*play, bool) {
 	return p, p != nil
 }
 
-// summed is the progress of a play in the words that find understands.
+// summed writes the progress of a play as a marker that find understands.
 func summed(script string, step int) string {
 	return markBegin + script + markStep + strconv.Itoa(step) + markEnd
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// run lets a small agent work until the model has nothing more to do, and says
-// what it was told. Edit changes a turn before the agent keeps it.
+// run lets a test agent work until the model has nothing more to do, and returns
+// the conversation. edit changes a turn before the agent keeps it.
 func run(t testing.TB, s *Server, a agent, prompts []string, tools []map[string]any, stream bool, edit func(exchange) exchange) []exchange {
 	t.Helper()
 	var history []exchange
@@ -34,7 +34,7 @@ func run(t testing.TB, s *Server, a agent, prompts []string, tools []map[string]
 	return nil
 }
 
-// told lists the calls of a conversation in words.
+// told lists the calls of a conversation as text.
 func told(history []exchange) []string {
 	var all []string
 	for _, e := range history {
@@ -83,7 +83,7 @@ var demoTold = []string{
 }
 
 // TestEveryDialectPlaysTheSame plays one script over all dialects, streamed and
-// not, with IDs kept, dressed up and replaced.
+// not, with IDs kept, decorated and replaced.
 func TestEveryDialectPlaysTheSame(t *testing.T) {
 	for name, a := range allAgents() {
 		for ids, edit := range map[string]func(string) string{
@@ -116,8 +116,9 @@ func TestEveryDialectPlaysTheSame(t *testing.T) {
 					if r := last.Results[1]; r.Missing != "no tool for fetch" || r.Text != "" {
 						t.Errorf("the step that no tool can do: %+v", r)
 					}
-					// The small agent of the Messages API returns the results in the
-					// reverse order, as Claude Code may: then only the IDs tell.
+					// The test agent of the Messages API returns the results in
+					// reverse order, as Claude Code may: then only the IDs
+					// identify them.
 					if ids != "replaced" && ids != "lost" || name != "anthropic" {
 						if r := last.Results[4]; !strings.HasPrefix(r.Text, "came of read") || r.Missing != "" {
 							t.Errorf("the result of a parallel call: %+v", r)
@@ -132,7 +133,7 @@ func TestEveryDialectPlaysTheSame(t *testing.T) {
 	}
 }
 
-// TestTurnIsAskedFirst: the harness looks at the world before the next step, and
+// TestTurnIsAskedFirst: the harness inspects the world before the next step, and
 // may end the play.
 func TestTurnIsAskedFirst(t *testing.T) {
 	var steps []int
@@ -195,7 +196,7 @@ func TestWhichScript(t *testing.T) {
 	})
 }
 
-// TestLongNamesStayIDs: providers take 64 characters.
+// TestLongNamesStayIDs: providers accept at most 64 characters.
 func TestLongNamesStayIDs(t *testing.T) {
 	name := strings.Repeat("a.b_", 16)
 	p := play{script: Script{Name: name, Steps: make([]Step, 1000)}, number: 99}
@@ -215,8 +216,8 @@ func TestLongNamesStayIDs(t *testing.T) {
 	}
 }
 
-// TestASummaryCarriesOn: an agent that compacts its conversation keeps the
-// summary alone.
+// TestASummaryCarriesOn: an agent that compacts its conversation keeps only the
+// summary.
 func TestASummaryCarriesOn(t *testing.T) {
 	s := New(Options{Scripts: demo})
 	for name, a := range allAgents() {

@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// recorded is one request of a real agent, and what it was answered.
+// recorded is one request of a real agent, and its answer.
 type recorded struct {
 	Path    string          `json:"path"`
 	Request json.RawMessage `json:"request"`
 	Answer  map[string]any  `json:"answer"`
 }
 
-// TestRecordedRequests answers what real agents sent when they played
-// testdata/recorded.yaml: one file for an agent and version, of which the first
-// requests of each kind are kept. They are cut to what the answer depends on.
+// TestRecordedRequests answers the requests that real agents sent when they
+// played testdata/recorded.yaml: one file for each agent and version, with the
+// first requests of each kind. They are cut to what the answer depends on.
 func TestRecordedRequests(t *testing.T) {
 	text, err := os.ReadFile("testdata/recorded.yaml")
 	if err != nil {

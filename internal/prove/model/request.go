@@ -11,7 +11,7 @@ type request struct {
 	dialect string
 	model   string
 	stream  bool
-	system  string // instructions; looked at only to tell what kind of answer is wanted
+	system  string // instructions; read only to find out what kind of answer is wanted
 	tools   []tool
 	forced  string          // name of the one tool that the answer must call; "" for free choice
 	schema  json.RawMessage // of the JSON that the answer must be; nil for text
@@ -23,22 +23,22 @@ type kind int
 
 // The kinds of tools.
 const (
-	function   kind = iota // arguments are JSON by a schema
+	function   kind = iota // arguments are JSON that follows a schema
 	custom                 // one text
 	localShell             // of the Responses API, which has its own item
-	toolSearch             // likewise
-	foreign                // run by the provider, such as web search: no agent would run it
+	toolSearch             // likewise of the Responses API
+	foreign                // run by the provider, such as web search; agents do not run it
 )
 
-// tool is one that a request offers.
+// tool is a tool that a request offers.
 type tool struct {
-	name      string // as it is called
+	name      string // name by which it is called
 	namespace string // of the Responses API; "" for none
 	kind      kind
-	schema    json.RawMessage // nil when it is not known
+	schema    json.RawMessage // nil when unknown
 	about     string          // description
-	deferred  bool            // listed, but to be loaded before it can be called
-	nested    bool            // called from the program that the tool exec of code mode runs
+	deferred  bool            // listed, but must be loaded before it can be called
+	nested    bool            // called by the program that code mode's tool exec runs
 }
 
 // full is the name with its namespace.
@@ -49,14 +49,14 @@ func (t tool) full() string {
 	return t.namespace + "." + t.name
 }
 
-// part says what an item is.
+// part is the kind of an item.
 type part int
 
 // The parts of a conversation.
 const (
 	prompt part = iota // text of the user
 	called             // a tool call of the model
-	result             // what came of one
+	result             // the result of a call
 	spoken             // text of the model
 )
 
@@ -64,8 +64,8 @@ const (
 type item struct {
 	part part
 	id   string // of the call
-	name string // of the tool; a result has it only where the dialect says it again
-	text string // of prompts, results and the model's own; arguments of a call
+	name string // of the tool; for a result only where the dialect repeats it
+	text string // of prompts, results and the model's answers; arguments of a call
 	bad  bool   // the result is marked as an error
 }
 
@@ -78,13 +78,14 @@ type call struct {
 	argv []string       // for localShell
 }
 
-// answer is what the model says: text, or calls, or both.
+// answer is the model's answer: text, calls, or both.
 type answer struct {
 	text  string
 	calls []call
 }
 
-// offered lists the names of all tools, as the request has them.
+// offered lists the names of all tools that can be called, as the request spells
+// them.
 func (q *request) offered() []string {
 	var all []string
 	for _, t := range q.tools {
@@ -95,7 +96,7 @@ func (q *request) offered() []string {
 	return all
 }
 
-// find is the offered tool of that name, case and punctuation counted.
+// find returns the offered tool with exactly that name.
 func (q *request) find(name string) (tool, bool) {
 	i := slices.IndexFunc(q.tools, func(t tool) bool { return !t.deferred && (t.name == name || t.full() == name) })
 	if i < 0 {
@@ -129,7 +130,7 @@ type block struct {
 	ToolName  string          `json:"tool_name"`
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
-	Encrypted string          `json:"encrypted_content"` // what a sub-agent of Codex is told; our server encrypts nothing
+	Encrypted string          `json:"encrypted_content"` // message to a sub-agent of Codex; our server encrypts nothing
 }
 
 // blocks reads a content field, which is a string, a block or a list of either.
@@ -155,7 +156,7 @@ func blocks(raw json.RawMessage) []block {
 		}
 		var all []block
 		for _, one := range list {
-			if len(one) > 0 && one[0] != '[' { // no list in a list: that would recurse as deep as the sender likes
+			if len(one) > 0 && one[0] != '[' { // no nested lists: the sender would choose the depth of recursion
 				all = append(all, blocks(one)...)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// resolved is a call, and which phase of its step it is.
+// resolved is a call with its phase of the step.
 type resolved struct {
 	call
 	phase string
@@ -17,8 +17,8 @@ type resolved struct {
 var errNone = errors.New("the tool has no argument for it")
 
 // resolve turns a step into a call of a tool that the request offers. After the
-// phase in which a tool was loaded, loaded is what the agent said of that. The
-// error says what is missing, as in "no tool for fetch".
+// phase that loads a tool, loaded is its result. The error says what is missing,
+// as in "no tool for fetch".
 func (q *request) resolve(s Step, phase string, loaded Result) (resolved, error) {
 	switch s.Op {
 	case Unadvertised:
@@ -60,7 +60,7 @@ func (q *request) offers(s Step) (call, bool) {
 		for _, name := range names[op] {
 			t, ok := q.find(name)
 			if !ok || t.kind == foreign || strings.HasPrefix(t.namespace, "mcp") {
-				continue // of a server, not of the agent
+				continue // a server's tool, not the agent's own
 			}
 			if c, err := q.arrange(t, s); err == nil {
 				return q.nest(c), true
@@ -70,7 +70,7 @@ func (q *request) offers(s Step) (call, bool) {
 	return call{}, false
 }
 
-// substitutes lists the operations by which another may be done.
+// substitutes lists the operations that can replace another.
 func substitutes(op Op) []Op {
 	switch op {
 	case Write, Edit:
@@ -82,7 +82,7 @@ func substitutes(op Op) []Op {
 	}
 }
 
-// literal calls a tool with the arguments of the script as they stand.
+// literal calls a tool with the unchanged arguments of the script.
 func literal(t tool, s Step) call {
 	c := call{tool: t, args: s.Arguments, text: s.Text}
 	if c.args == nil {
@@ -91,8 +91,8 @@ func literal(t tool, s Step) call {
 	return c
 }
 
-// unadvertised calls what may not be offered at all. A text without arguments
-// is a call of a custom tool.
+// unadvertised calls a tool whether it is offered or not. A text without
+// arguments is a call of a custom tool.
 func (q *request) unadvertised(s Step) call {
 	t, ok := q.find(s.Tool)
 	if !ok {
@@ -130,13 +130,13 @@ func (q *request) arrange(t tool, s Step) (call, error) {
 		given["prompt"] = "Say what " + s.URL + " holds."
 	case Spawn:
 		given["prompt"] = "Do what follows. " + Marker(s.Script)
-		given["description"] = "part_" + plain(s.Script) // Codex takes it for a name, with no other characters
+		given["description"] = "part_" + plain(s.Script) // a name in Codex, with no other characters
 	}
 	if slices.Contains(names[Patch], t.name) {
 		return patchCall(t, s)
 	}
 	if s.Op == Patch && s.Text != "" {
-		return call{}, errNone // the text is in the format of a patch, and this is no tool for those
+		return call{}, errNone // the text is a patch, and this tool does not take patches
 	}
 	if t.kind == custom {
 		return call{}, errNone
@@ -148,15 +148,15 @@ func (q *request) arrange(t tool, s Step) (call, error) {
 	return call{tool: t, args: args}, err
 }
 
-// helpers are the kinds of sub-agents that may do anything, by the argument that
-// names one.
+// helpers lists the kinds of sub-agents that may do anything, by the argument
+// that names the kind.
 var helpers = map[string][]string{
 	"subagent_type": {"general-purpose", "general", "default", "worker"},
 	"agent_type":    {"general-purpose", "default", "worker"},
 	"agent_name":    {"generalist", "general-purpose"},
 }
 
-// helper names the kind of sub-agent, where one must be named.
+// helper sets the kind of sub-agent, if one is required.
 func (q *request) helper(t tool, args map[string]any) {
 	sch := readSchema(t.schema)
 	for name, kinds := range helpers {
@@ -173,7 +173,7 @@ func (q *request) helper(t tool, args map[string]any) {
 	}
 }
 
-// patchCall does a change with the tool that takes a patch as one text.
+// patchCall makes a change with a tool that takes a patch as one text.
 func patchCall(t tool, s Step) (call, error) {
 	text := s.Text
 	if text == "" || s.Op != Patch {
@@ -186,7 +186,7 @@ func patchCall(t tool, s Step) (call, error) {
 	return call{tool: t, args: args}, err
 }
 
-// patchText is the change in the format of apply_patch.
+// patchText is the change as a patch in the apply_patch format.
 func patchText(s Step) string {
 	var b strings.Builder
 	b.WriteString("*** Begin Patch\n")
@@ -207,9 +207,9 @@ func patchText(s Step) string {
 	return b.String()
 }
 
-// findMCP is the offered tool of an MCP server. Agents join the two names in
-// ways of their own: mcp__server__tool, server__tool, server_tool, server-tool,
-// a namespace mcp__server; or they offer the tool under its own name alone.
+// findMCP finds the offered tool of an MCP server. Agents join the two names in
+// different ways: mcp__server__tool, server__tool, server_tool, server-tool, a
+// namespace mcp__server; or they offer the tool under its own name alone.
 func (q *request) findMCP(server, name string) (tool, bool) {
 	want := []string{"mcp_" + plain(server) + "_" + plain(name), plain(server) + "_" + plain(name)}
 	for _, w := range want {
@@ -227,8 +227,8 @@ func (q *request) findMCP(server, name string) (tool, bool) {
 	return tool{}, false
 }
 
-// ours reports whether agents have a tool of that name themselves: then a server
-// cannot have it without a prefix.
+// ours reports whether agents have a tool of that name themselves: then a
+// server's tool cannot have it without a prefix.
 func ours(name string) bool {
 	for _, all := range names {
 		if slices.Contains(all, name) {
@@ -238,7 +238,7 @@ func ours(name string) bool {
 	return false
 }
 
-// plain is a name without its punctuation and case.
+// plain is a name in lower case, with punctuation replaced by underscores.
 func plain(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(s) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// with is a tool of another kind.
+// with adds fields to a tool.
 func with(tool map[string]any, more ...string) map[string]any {
 	for i := 0; i < len(more); i += 2 {
 		tool[more[i]] = more[i+1]
@@ -19,8 +19,8 @@ const execAbout = "Run JavaScript. ALL_TOOLS lists them.\n### `apply_patch`\n```
 	"### `exec_command`\n```ts\ndeclare const tools: { exec_command(args: {\n  // Shell command: to execute.\n  cmd: string;\n  login?: boolean;\n" +
 	"  nested?: {\n    cmd: string;\n  };\n  sandbox_permissions?: \"use_default\" | \"require_escalated\";\n}): Promise<{\n  output: string;\n}>; };\n```\n"
 
-// TestResolve plays one step with the tools that an agent of some version
-// offers. The names and arguments are those that real agents showed.
+// TestResolve plays one step with the tools that some version of an agent offers.
+// The names and arguments come from real agents.
 func TestResolve(t *testing.T) {
 	shell := Step{Op: Shell, Command: "id"}
 	escalated := Step{Op: Shell, Command: "id", Escalate: true}

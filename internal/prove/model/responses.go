@@ -68,7 +68,7 @@ func (responses) read(body []byte, _ string) (*request, error) {
 	return q, nil
 }
 
-// offer adds tools. A namespace in a namespace is none that an agent knows.
+// offer adds tools. Agents do not know namespaces within namespaces.
 func (q *request) offer(namespace string, tools []responsesTool) {
 	for _, t := range tools {
 		one := tool{name: t.Name, namespace: namespace, schema: t.Parameters, about: t.Description, deferred: t.Deferred}
@@ -110,7 +110,7 @@ func (q *request) addItem(it responsesItem) {
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		one.part, one.text = result, outputText(it.Output)
 	case "tool_search_output":
-		// What was found can be called from now on.
+		// From here on, the tools that were found can be called.
 		before := len(q.tools)
 		q.offer("", it.Tools)
 		one.part, one.name = result, it.Type
@@ -141,7 +141,7 @@ func (q *request) addItem(it responsesItem) {
 	q.items = append(q.items, one)
 }
 
-// outputText is what came of a call: a text, content blocks, or an object with
+// outputText is the result of a call: a text, content blocks, or an object with
 // content.
 func outputText(raw json.RawMessage) string {
 	if len(raw) > 0 && raw[0] == '{' {
@@ -225,7 +225,7 @@ func (d responses) stream(e *sse, q *request, a answer, id string) {
 	event("response.completed", object{"response": r})
 }
 
-// begun is an item before its content came.
+// begun is an item before its content has arrived.
 func begun(one object) object {
 	start := object{}
 	for k, v := range one {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// schema is what is looked at of a JSON schema.
+// schema holds the fields of a JSON schema that are read.
 type schema struct {
 	Type        any               `json:"type"` // a name, or a list of names
 	Properties  map[string]schema `json:"properties"`
@@ -23,10 +23,10 @@ type schema struct {
 	Description string            `json:"description"`
 }
 
-// maxDepth bounds what is filled of a schema that an agent sent.
+// maxDepth limits how deep a schema sent by an agent is filled.
 const maxDepth = 8
 
-// readSchema reads a schema; one that cannot be read is empty.
+// readSchema reads a schema; an unreadable one is empty.
 func readSchema(raw json.RawMessage) (s schema) {
 	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
 		return schema{}
@@ -44,7 +44,7 @@ func (s schema) is(name string) bool {
 	return false
 }
 
-// lower is for the type names of Gemini, which are in capitals.
+// lower handles the type names of Gemini, which are in capitals.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -55,7 +55,7 @@ func lower(s string) string {
 	return string(b)
 }
 
-// example is the plainest value that a schema takes.
+// example is the simplest value that a schema accepts.
 func (s schema) example(depth int) any {
 	switch {
 	case s.Const != nil:
@@ -105,8 +105,8 @@ func (s schema) complete(args map[string]any, depth int) map[string]any {
 	return args
 }
 
-// fill is args, with those that the schema does not know left out and those that
-// it requires added.
+// fill returns args without those that the schema does not know, and with those
+// that it requires added.
 func fill(raw json.RawMessage, args map[string]any) map[string]any {
 	s := readSchema(raw)
 	if len(s.Properties) == 0 {
@@ -119,14 +119,15 @@ func fill(raw json.RawMessage, args map[string]any) map[string]any {
 	return s.complete(args, 0)
 }
 
-// needed lists the arguments without which a call does not do its operation.
-// Those in one group stand for each other.
+// needed lists the arguments without which a call does not do its operation. Any
+// one of a group is enough.
 var needed = map[Op][][]string{
 	Shell: {{"command"}}, Read: {{"path"}}, Write: {{"path"}, {"content"}}, Edit: {{"path"}, {"old"}, {"new"}},
 	Fetch: {{"url", "prompt"}}, Spawn: {{"prompt"}},
 }
 
-// fit gives the arguments of a step the names and types of the tool's schema.
+// fit converts the arguments of a step to the names and types of the tool's
+// schema.
 func fit(t tool, s Step, given map[string]any) (map[string]any, error) {
 	sch := readSchema(t.schema)
 	args, set := map[string]any{}, map[string]bool{}
@@ -166,14 +167,14 @@ func fit(t tool, s Step, given map[string]any) (map[string]any, error) {
 	return sch.complete(args, 0), nil
 }
 
-// The time that a command may take: some agents stop or leave it after seconds
-// when they are not told, and a package takes minutes to install.
+// The time that a command may take. Without it some agents stop or leave a
+// command after seconds, and installing a package takes minutes.
 const (
 	patienceSeconds = 300
-	yieldMillis     = 30000 // the most that Codex takes; then the agent is told to wait
+	yieldMillis     = 30000 // Codex's maximum; after that the agent is asked to wait
 )
 
-// patience sets how long a command is waited for.
+// patience sets how long to wait for a command.
 func patience(sch schema, s Step, args map[string]any) {
 	if s.Background {
 		if m, ok := sch.Properties["mode"]; ok && slices.Contains(m.Enum, any("async")) {
@@ -197,7 +198,7 @@ func patience(sch schema, s Step, args map[string]any) {
 	}
 }
 
-// foreground has the agent wait for its sub-agent, unless the step says not to.
+// foreground makes the agent wait for its sub-agent, unless the step says not to.
 func foreground(sch schema, s Step, args map[string]any) {
 	if p, ok := sch.Properties["run_in_background"]; ok && p.is("boolean") {
 		args["run_in_background"] = s.Background
@@ -210,12 +211,12 @@ func foreground(sch schema, s Step, args map[string]any) {
 		args["mode"] = mode
 	}
 	if _, ok := sch.Properties["fork_turns"]; ok && slices.Contains(sch.Required, "task_name") {
-		args["fork_turns"] = "none" // the parent's prompt is not the child's
+		args["fork_turns"] = "none" // else the child would inherit the parent's prompt
 	}
 }
 
-// escalate asks to leave the agent's own sandbox, where the tool has an argument
-// for it.
+// escalate asks to leave the agent's own sandbox, if the tool has an argument for
+// it.
 func escalate(sch schema, s Step, args map[string]any) error {
 	if !s.Escalate {
 		return nil
@@ -233,13 +234,13 @@ func escalate(sch schema, s Step, args map[string]any) error {
 	return errNone
 }
 
-// shape gives a value the type that the property wants.
+// shape converts a value to the type that the property has.
 func (s schema) shape(v any, t tool) any {
 	if !s.is("array") || s.is("string") {
 		return v
 	}
 	if t.name == "shell" || t.name == "container.exec" {
-		return []any{"bash", "-lc", v} // one command, in words
+		return []any{"bash", "-lc", v} // a single command, as an argument vector
 	}
 	if s.Items != nil && s.Items.is("object") {
 		return []any{s.Items.complete(map[string]any{}, 1)}

@@ -22,31 +22,31 @@ import (
 type Options struct {
 	Scripts []Script
 
-	// Lookup, when it is not nil, is asked for scripts instead of Scripts, at
-	// each request and from many goroutines.
+	// Lookup, if not nil, looks up scripts instead of Scripts, at each request
+	// and from many goroutines.
 	Lookup func(name string) (Script, bool)
 
-	// Turn, when it is not nil, is called before each scripted request is
-	// answered, and the answer waits for it. An error ends the script: the model
-	// answers with its text, and no further call.
+	// Turn, if not nil, is called before each scripted request is answered, and
+	// the answer waits for it. An error ends the script: the model answers with
+	// its text and makes no further call.
 	Turn func(context.Context, Turn) error
 
-	// Wire, when it is not nil, gets what goes over the wire, as JSON lines. Keys
-	// are masked, and what looks like a secret. Writes do not overlap.
+	// Wire, if not nil, receives the traffic as JSON lines. Keys, and text that
+	// looks like a secret, are masked. Writes do not overlap.
 	Wire io.Writer
 
-	// Token, when it is not nil, says how long to wait before the next piece of a
-	// streamed text. Without it texts are streamed in one piece.
+	// Token, if not nil, returns the delay before the next piece of a streamed
+	// text. If nil, texts are streamed in one piece.
 	Token func() time.Duration
 }
 
-// Server answers agents. It holds nothing but its options.
+// Server answers agents. Its only state is its options.
 type Server struct {
 	options Options
 	wire    wire
 }
 
-// New makes a server, which starts nothing.
+// New makes a server. It starts nothing.
 func New(o Options) *Server {
 	if o.Lookup == nil {
 		all := map[string]Script{}
@@ -61,12 +61,12 @@ func New(o Options) *Server {
 	return &Server{options: o, wire: wire{to: o.Wire, secrets: redact.New()}}
 }
 
-// ErrNotLoopback is that a listener could be reached from another machine.
+// ErrNotLoopback means that a listener could be reached from another machine.
 var ErrNotLoopback = errors.New("the scripted model listens on loopback or a Unix socket only")
 
-// Serve answers on l until ctx ends, and closes it. It returns when no request
-// is being answered any more; nil when ctx was the reason and the wire log is
-// whole.
+// Serve answers on l until ctx ends, and closes it. It returns when no request is
+// being answered any more; nil if ctx was the reason and the wire log is
+// complete.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	switch a := l.Addr().(type) {
 	case *net.TCPAddr:
@@ -104,7 +104,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("serving the scripted model: %w", err)
 }
 
-// maxBody is more than any agent sends: images and a long conversation.
+// maxBody is more than any agent sends, even with images and a long conversation.
 const maxBody = 64 << 20
 
 // dialect is a wire format.
@@ -152,16 +152,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.write(w, number, d.whole(q, a, id))
 }
 
-// idOf makes the IDs of answers from the request: the same one gets the same
-// answer.
+// idOf derives the IDs of an answer from the request: equal requests get equal
+// answers.
 func idOf(body []byte) string {
 	h := fnv.New64a()
 	h.Write(body)
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-// route finds the dialect of a path by its end: base URLs differ in what stands
-// before. More is the answer to a request that needs none.
+// route finds the dialect by the end of a path, because base URLs differ. more is
+// a fixed answer, for requests that need no model.
 func route(path string) (d dialect, more any) {
 	switch {
 	case strings.HasSuffix(path, "/messages"):
@@ -180,7 +180,7 @@ func route(path string) (d dialect, more any) {
 	return nil, nil
 }
 
-// readBody reads a request whole. Some agents compress.
+// readBody reads a whole request. Some agents compress it.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	var in io.Reader = http.MaxBytesReader(w, r.Body, maxBody)
 	switch coding := r.Header.Get("Content-Encoding"); coding {
@@ -205,8 +205,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 	return b.Bytes(), 0, nil
 }
 
-// look answers what agents ask before they begin: is somebody there, and which
-// models are there.
+// look answers the requests that agents send first: whether the server is up, and
+// which models there are.
 func (s *Server) look(w http.ResponseWriter, r *http.Request, path string) {
 	number := s.wire.request(r, nil)
 	switch {
@@ -229,7 +229,7 @@ func (s *Server) write(w http.ResponseWriter, number uint64, v any) {
 	w.Write(data)
 }
 
-// refuse answers with an error in a form that all dialects have.
+// refuse answers with an error in a form that all dialects understand.
 func (s *Server) refuse(w http.ResponseWriter, number uint64, status int, err error) {
 	s.wire.refusal(number, status, err)
 	w.Header().Set("Content-Type", "application/json")

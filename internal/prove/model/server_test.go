@@ -28,7 +28,7 @@ func post(s http.Handler, path, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestHostileRequests: what is no request is refused with an error that agents
+// TestHostileRequests: an invalid request is refused with an error that agents
 // can read, and nothing is played.
 func TestHostileRequests(t *testing.T) {
 	s := New(Options{Scripts: demo})
@@ -51,7 +51,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// TestOddRequests: what is merely odd is answered.
+// TestOddRequests: a request that is merely odd is answered.
 func TestOddRequests(t *testing.T) {
 	s := New(Options{Scripts: demo})
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
@@ -104,7 +104,7 @@ func TestOtherPaths(t *testing.T) {
 	}
 }
 
-// zeros is a body without end.
+// zeros is an endless body.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {
@@ -151,7 +151,7 @@ func TestPackedRequest(t *testing.T) {
 	}
 }
 
-// far is a listener with any address.
+// far is a listener with an arbitrary address.
 type far struct {
 	net.Listener
 	addr   net.Addr
@@ -173,8 +173,8 @@ func TestServeRefusesTheWorld(t *testing.T) {
 	}
 }
 
-// TestServe serves on loopback and on a Unix socket until its context ends, with
-// a request that is being answered then.
+// TestServe serves on loopback and on a Unix socket until its context ends, while
+// a request is being answered.
 func TestServe(t *testing.T) {
 	testenv.NoGoroutines(t)
 	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(t.TempDir(), "s")} {
@@ -212,12 +212,13 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// full is a disk with no room.
+// full is a full disk.
 type full struct{ writes int }
 
 func (f *full) Write([]byte) (int, error) { f.writes++; return 0, errors.New("no space") }
 
-// TestServeReportsALostLog: who reads the log must know that it ends too soon.
+// TestServeReportsALostLog: the reader of the log must learn that it is
+// truncated.
 func TestServeReportsALostLog(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -233,8 +234,8 @@ func TestServeReportsALostLog(t *testing.T) {
 	}
 }
 
-// TestWireMasksKeys: no key of a request may be read in the log, wherever in the
-// request it stands.
+// TestWireMasksKeys: no key of a request is readable in the log, wherever the
+// request contains it.
 func TestWireMasksKeys(t *testing.T) {
 	const key = "sk-secret/0123456789"
 	var out bytes.Buffer
@@ -265,8 +266,8 @@ func TestWireMasksKeys(t *testing.T) {
 	}
 }
 
-// TestWireMasksWhatLooksLikeASecret: what an agent read and sends in a body alone
-// is known by its shape, and the line stays JSON.
+// TestWireMasksWhatLooksLikeASecret: a secret that an agent read and sends only
+// in a body is recognised by its shape, and the line stays JSON.
 func TestWireMasksWhatLooksLikeASecret(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 	for _, content := range []string{
@@ -289,7 +290,7 @@ func TestWireMasksWhatLooksLikeASecret(t *testing.T) {
 	}
 }
 
-// TestWireSaysWhatWasMissing: a step that no tool can do is seen in the log.
+// TestWireSaysWhatWasMissing: the log shows a step that no tool can do.
 func TestWireSaysWhatWasMissing(t *testing.T) {
 	var out bytes.Buffer
 	s := New(Options{Scripts: demo, Wire: &out})
@@ -321,7 +322,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTokensTakeTheirTime: a text is streamed in pieces with the pause between.
+// TestTokensTakeTheirTime: a text is streamed in pieces with the pause between
+// them.
 func TestTokensTakeTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Scripts: []Script{{Name: "m", Steps: []Step{{Op: Say, Text: "one two three"}}}}, Token: func() time.Duration { return time.Second }})

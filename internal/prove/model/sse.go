@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sse writes server-sent events, each at once.
+// sse writes server-sent events, each immediately.
 type sse struct {
 	w     http.ResponseWriter
-	flush http.Flusher // nil when the server cannot
+	flush http.Flusher // nil if the server cannot flush
 	pause func() time.Duration
 	done  <-chan struct{} // of the request
 	buf   []byte
@@ -24,7 +24,7 @@ func newSSE(w http.ResponseWriter, r *http.Request, pause func() time.Duration) 
 	return &sse{w: w, flush: f, pause: pause, done: r.Context().Done()}
 }
 
-// event sends v under a name; without one there is only data.
+// event sends v under a name; without a name it sends only data.
 func (e *sse) event(name string, v any) {
 	data, err := json.Marshal(v)
 	if err != nil && e.err == nil {
@@ -47,11 +47,11 @@ func (e *sse) raw(name string, data []byte) {
 	}
 }
 
-// pieceMark stands in a template for the piece of text that is sent with it.
+// pieceMark is the placeholder in a template for the piece of text that is sent.
 const pieceMark = "holdfast-piece"
 
-// template prepares an event that is sent with many pieces of a text: what is
-// the same in all is encoded once.
+// template prepares an event that is sent with many pieces of a text: the common
+// part is encoded once.
 func (e *sse) template(name string, v any) func(piece string) {
 	before, after, _ := strings.Cut(jsonText(v), `"`+pieceMark+`"`)
 	var data []byte
@@ -65,8 +65,8 @@ func (e *sse) template(name string, v any) func(piece string) {
 	}
 }
 
-// tokens sends a text in pieces, with the pause of the options between them.
-// Without a pause there is nothing to show, and it goes in one.
+// tokens sends a text in pieces, with the configured pause between them. Without
+// a pause it sends one piece.
 func (e *sse) tokens(text string, send func(piece string)) {
 	if e.pause == nil {
 		if text != "" {
@@ -82,7 +82,7 @@ func (e *sse) tokens(text string, send func(piece string)) {
 	}
 }
 
-// wait reports whether the client is still there after d.
+// wait reports whether the client is still connected after d.
 func (e *sse) wait(d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -97,11 +97,11 @@ func (e *sse) wait(d time.Duration) bool {
 	}
 }
 
-// tokenBytes is about what a token has.
+// tokenBytes is roughly the length of a token.
 const tokenBytes = 4
 
-// pieces cuts a text into what stands for its tokens: words, and parts of long
-// ones, with the space before them.
+// pieces cuts a text into approximate tokens: words, and parts of long words,
+// with the space before them.
 func pieces(text string) []string {
 	var all []string
 	for text != "" {
@@ -123,11 +123,11 @@ func pieces(text string) []string {
 	return all
 }
 
-// jsonText is v as JSON; nothing that the package makes cannot be written so.
+// jsonText is v as JSON; everything that this package makes can be encoded.
 func jsonText(v any) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // agents show commands as they stand here
+	e.SetEscapeHTML(false) // agents show commands as they are written here
 	if e.Encode(v) != nil {
 		return "{}"
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// waiter is the call that waits for what a step left running, where the agent
-// did not wait by itself; last is what it said, waits how often it was asked.
+// waiter is the call that waits for what a step left running, if the agent did
+// not wait by itself; last is its latest result, waits how often it was asked.
 func (q *request) waiter(s Step, last Result, waits int) (call, bool) {
 	if s.Background || last.Error {
 		return call{}, false
@@ -27,7 +27,7 @@ func (q *request) waiter(s Step, last Result, waits int) (call, bool) {
 	return call{}, false
 }
 
-// waitAgent waits for the sub-agent that a result tells of.
+// waitAgent waits for the sub-agent that a result names.
 func (q *request) waitAgent(last Result) (call, bool) {
 	for _, name := range []string{"wait_agent", "wait"} {
 		t, ok := q.find(name)
@@ -41,7 +41,7 @@ func (q *request) waitAgent(last Result) (call, bool) {
 			Name    string `json:"task_name"`
 		}
 		if err := json.Unmarshal([]byte(last.Text), &made); err != nil || made.AgentID+made.Name == "" {
-			return call{}, false // it was not started
+			return call{}, false // not started
 		}
 		for _, list := range []string{"targets", "ids"} {
 			if _, ok := props[list]; ok {
@@ -53,8 +53,7 @@ func (q *request) waitAgent(last Result) (call, bool) {
 	return call{}, false
 }
 
-// wordAfter is the word that follows mark in text, without the punctuation
-// behind it.
+// wordAfter is the word that follows mark in text, without trailing punctuation.
 func wordAfter(text, mark string) (string, bool) {
 	at := strings.LastIndex(text, mark)
 	if at < 0 {

@@ -15,23 +15,23 @@ import (
 	"holdfast.dev/holdfast/internal/floor/redact"
 )
 
-// wire logs what goes over the wire, as JSON lines.
+// wire logs the traffic as JSON lines.
 type wire struct {
 	number  atomic.Uint64 // of the last request
 	secrets *redact.Redactor
 
 	mu  sync.Mutex
 	to  io.Writer // nil for no log; guarded by mu while a line is written
-	err error     // the first of writing; nothing is written after it
+	err error     // the first write error; nothing is written after it
 }
 
-// masked is what stands for a key.
+// masked replaces a key.
 const masked = "[masked]"
 
 // wireLine is a line of the log.
 type wireLine struct {
 	Time    string            `json:"time"`
-	Number  uint64            `json:"number"` // of the request, which its answer has too
+	Number  uint64            `json:"number"` // of the request; its answer has the same
 	Kind    string            `json:"kind"`   // request, answer, refusal
 	Method  string            `json:"method,omitempty"`
 	Path    string            `json:"path,omitempty"`
@@ -62,7 +62,7 @@ func (w *wire) write(l wireLine) {
 	}
 }
 
-// lost is the error that cut the log short.
+// lost is the error that truncated the log.
 func (w *wire) lost() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *wire) lost() error {
 	return fmt.Errorf("writing the wire log: %w", w.err)
 }
 
-// secretName says whether a header or a parameter of that name holds a key.
+// secretName reports whether a header or parameter of that name holds a key.
 func secretName(name string) bool {
 	name = strings.ToLower(name)
 	for _, part := range []string{"auth", "key", "token", "secret", "cookie", "password", "credential"} {
@@ -83,10 +83,10 @@ func secretName(name string) bool {
 	return false
 }
 
-// request logs a request. Keys are masked wherever they stand: an agent may send
-// the one of its header in its body too. What else in the body has the shape of a
-// secret is masked by that: agents send what they read. The number is for the
-// answer.
+// request logs a request. Keys are masked wherever they occur: an agent may
+// repeat the key of its header in the body. Other text in the body that has the
+// shape of a secret is masked too, because agents send what they read. The number
+// is for the answer.
 func (w *wire) request(r *http.Request, body []byte) (number uint64) {
 	if w.to == nil {
 		return 0
@@ -124,11 +124,11 @@ func (w *wire) request(r *http.Request, body []byte) (number uint64) {
 	return number
 }
 
-// maskKeys masks keys in a text, also as JSON may write them.
+// maskKeys masks keys in a text, also as JSON may encode them.
 func maskKeys(body []byte, keys []string) []byte {
 	for _, k := range keys {
 		if len(k) < 8 {
-			continue // a word
+			continue // too short for a key
 		}
 		quoted, _ := json.Marshal(k)
 		for _, form := range []string{k, strings.Trim(jsonText(k), `"`), strings.Trim(string(quoted), `"`), strings.ReplaceAll(k, "/", `\/`)} {
@@ -138,7 +138,7 @@ func maskKeys(body []byte, keys []string) []byte {
 	return body
 }
 
-// answer logs what was answered.
+// answer logs an answer.
 func (w *wire) answer(number uint64, q *request, a answer, n *note) {
 	if w.to == nil {
 		return

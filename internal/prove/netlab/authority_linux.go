@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// makeAuthority makes an authority. It returns its key and certificate as PEM,
-// and the certificate alone.
+// makeAuthority creates an authority. It returns the key and certificate together
+// as PEM, and the certificate alone.
 func makeAuthority() (both, cert []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -48,8 +48,8 @@ func certificatePEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// trusting is the host's list of authorities with one more, to be mounted over
-// it; nothing where no program of this system reads it.
+// trusting returns the host's list of authorities plus cert, to be mounted over
+// it; nothing if no program of this system reads it.
 func trusting(cert []byte) (map[string][]byte, error) {
 	list, err := os.ReadFile(Bundle)
 	if errors.Is(err, os.ErrNotExist) {
@@ -61,12 +61,12 @@ func trusting(cert []byte) (map[string][]byte, error) {
 	return map[string][]byte{Bundle: bytes.Join([][]byte{list, cert}, nil)}, nil
 }
 
-// Authority returns the certificate, as PEM, that everything in the network
-// trusts where it reads [Bundle].
+// Authority returns the certificate, as PEM, that is trusted by every program in
+// the network that reads [Bundle].
 func (n *Network) Authority() []byte { return certificatePEM(n.issuer.Leaf.Raw) }
 
-// Certificate returns a certificate of the network's authority for a server of
-// these names, of which there must be one.
+// Certificate returns a certificate of the network's authority for a server with
+// these names. At least one name is needed.
 func (n *Network) Certificate(names ...string) (tls.Certificate, error) {
 	if len(names) == 0 {
 		return tls.Certificate{}, errors.New("a certificate needs a name")

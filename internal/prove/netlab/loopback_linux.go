@@ -2,9 +2,9 @@ package netlab
 
 import "net/netip"
 
-// Loopback makes the network namespace of this process, which must be a new one,
-// one with loopback alone, on which these ranges arrive too although no interface
-// has their addresses. Nothing leads out. It needs CAP_NET_ADMIN.
+// Loopback leaves the network namespace of this process, which must be new, with
+// loopback only. Packets to the ranges in own arrive too, although no interface
+// has those addresses. There is no way out. It needs CAP_NET_ADMIN.
 func Loopback(own ...netip.Prefix) error {
 	if err := ownNamespace(); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 )
 
 // TestHostsNetworkIsRefused plays the parts in a process that was not started in
-// new namespaces: nothing is changed there, and nobody is ended.
+// new namespaces: nothing is changed there, and no process is killed.
 func TestHostsNetworkIsRefused(t *testing.T) {
 	if err := (orders{Part: making, Parent: os.Getppid()}).build(); err == nil || !strings.Contains(err.Error(), "the network namespace") {
 		t.Errorf("a network is made of the host's own: %v", err)

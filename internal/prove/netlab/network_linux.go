@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// asking keeps questions and their answers together.
+// asking keeps requests and their answers together.
 var asking sync.Mutex
 
-// ask sends the other side a request and returns the descriptor that it
-// answers with, or -1.
+// ask sends a request to the other side and returns the descriptor of the answer,
+// or -1.
 func ask(remote *os.File, request string) (int, error) {
 	asking.Lock()
 	defer asking.Unlock()
@@ -48,7 +48,7 @@ func ask(remote *os.File, request string) (int, error) {
 	return fds[0], nil
 }
 
-// Listen listens on the other side, at any address of either family.
+// Listen listens on the other side, on any address of either family.
 func (n *Network) Listen(addr string) (net.Listener, error) {
 	f, err := n.socket("tcp", addr)
 	if err != nil {
@@ -58,7 +58,7 @@ func (n *Network) Listen(addr string) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// ListenPacket receives datagrams on the other side, at any address of either
+// ListenPacket receives datagrams on the other side, on any address of either
 // family.
 func (n *Network) ListenPacket(addr string) (net.PacketConn, error) {
 	f, err := n.socket("udp", addr)

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// variable tells a process, as JSON, which part of a network it is.
+// variable holds, as JSON, which part of a network a process is.
 const variable = "HOLDFAST_NETLAB"
 
-// orders are what variable holds.
+// orders is the content of variable.
 type orders struct {
 	Part      part              `json:"part"`
 	Hosts     map[string]string `json:"hosts,omitempty"`
@@ -39,10 +39,10 @@ const (
 )
 
 // Command returns a command, not yet started, that executes argv in a private
-// network, with the user and the rights of this process. The program of argv
-// must call [Part] before it does anything else. hosts are names of /etc/hosts
-// and their addresses. The command has one process, which is the one that argv
-// is executed in. It gets SIGTERM when the thread ends that has started it.
+// network, with the user and the rights of this process. The program of argv must
+// call [Part] before it does anything else. hosts maps names of /etc/hosts to
+// their addresses. The command has one process, in which argv is executed. It
+// gets SIGTERM when the thread that started it ends.
 func Command(ctx context.Context, hosts map[string]string, argv ...string) (*exec.Cmd, error) {
 	if len(argv) == 0 {
 		return nil, errors.New("starting a private network: nothing to execute in it")
@@ -58,21 +58,21 @@ func Command(ctx context.Context, hosts map[string]string, argv ...string) (*exe
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
 		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}}
 		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}}
-		// They last until the network is made: what is executed in it has none.
+		// They last until the network is made: the executed program has none.
 		cmd.SysProcAttr.AmbientCaps = append(slices.Clip(remoteCaps), unix.CAP_SYS_ADMIN)
 	}
 	return cmd, nil
 }
 
-// remoteCaps are what the other side may do, in the user namespace of a network
-// that is not root's: make sockets and routes, and end what was left behind,
-// which may have made itself unreadable.
+// remoteCaps are the capabilities of the other side, in the user namespace of a
+// network that is not root's: to make sockets and routes, and to kill leftover
+// processes, which may have made themselves unreadable.
 var remoteCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_PTRACE, unix.CAP_KILL}
 
-// Part plays the part of this process in the making of a private network. In
-// the process that the command of [Command] is for it returns the network, at
-// every call; in a process that is no part of one it returns nil. The other
-// parts come back only when they are done, with [ErrEnded], or when they failed.
+// Part plays the part of this process in making a private network. In the process
+// that [Command] starts the network for, it returns the network, at every call;
+// in a process outside any network it returns nil. The other parts return only
+// when they are done, with [ErrEnded], or when they failed.
 func Part() (*Network, error) { return play() }
 
 var play = sync.OnceValues(func() (*Network, error) {
@@ -91,7 +91,7 @@ var play = sync.OnceValues(func() (*Network, error) {
 	case inside:
 		return o.enter()
 	case making:
-		return nil, fmt.Errorf("making a private network: %w", o.build()) // does not come back when it succeeds
+		return nil, fmt.Errorf("making a private network: %w", o.build()) // returns only on failure
 	case remote:
 		if err := serve(remoteSocket, remoteNear); err != nil {
 			return nil, fmt.Errorf("the other side of a private network: %w", err)
@@ -109,7 +109,7 @@ func (o orders) setting() (string, error) {
 	return variable + "=" + string(b), nil
 }
 
-// enter is for the process that the network is for.
+// enter runs in the process that the network is for.
 func (o orders) enter() (*Network, error) {
 	unix.CloseOnExec(o.Socket)
 	n := &Network{remote: os.NewFile(uintptr(o.Socket), "private network")}
@@ -123,7 +123,7 @@ func (o orders) enter() (*Network, error) {
 	return n, nil
 }
 
-// build makes the network, and executes this program in it.
+// build makes the network and executes this program in it.
 func (o orders) build() error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -136,7 +136,7 @@ func (o orders) build() error {
 	if err != nil {
 		return err
 	}
-	// While the other side starts.
+	// Done while the other side starts.
 	both, cert, err := makeAuthority()
 	if err != nil {
 		return err
@@ -156,8 +156,8 @@ func (o orders) build() error {
 	return orders{Part: inside, Parent: o.Parent, Socket: int(socket.Fd()), Authority: both}.become(exe)
 }
 
-// ownNamespace makes sure that the network namespace is a new one, which nobody
-// else is in: it will be changed, and what is left in it ended.
+// ownNamespace makes sure that the network namespace is new, with no other
+// process in it: it will be changed, and processes left in it are killed.
 func ownNamespace() error {
 	const self = "/proc/self/ns/net"
 	near, err := os.Readlink(self)
@@ -176,7 +176,7 @@ func ownNamespace() error {
 	return nil
 }
 
-// The descriptors that the other side is given.
+// The descriptors passed to the other side.
 const remoteSocket, remoteNear = 3, 4
 
 // startRemote starts the process of the other side.
@@ -198,7 +198,7 @@ func startRemote(exe string) (socket *os.File, pid int, err error) {
 		return nil, 0, err
 	}
 	cmd := exec.Command(exe, os.Args[1:]...)
-	cmd.Args[0] = os.Args[0] // a program may go by its name
+	cmd.Args[0] = os.Args[0] // a program may depend on its name
 	cmd.Env = append(os.Environ(), setting)
 	cmd.ExtraFiles = []*os.File{theirs, near}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Setpgid: true}
@@ -211,13 +211,14 @@ func startRemote(exe string) (socket *os.File, pid int, err error) {
 	return os.NewFile(uintptr(pair[0]), "private network"), cmd.Process.Pid, nil
 }
 
-// become executes this program in place of this process, without capabilities
-// where the user has none.
+// become executes this program in place of this process, without capabilities if
+// the user has none.
 func (o orders) become(exe string) error {
 	if _, err := unix.FcntlInt(uintptr(o.Socket), unix.F_SETFD, 0); err != nil {
 		return os.NewSyscallError("fcntl", err)
 	}
-	// The signal belongs to the thread that executes, and was set for another one.
+	// The signal belongs to the thread that executes; the earlier setting was for
+	// another thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
@@ -235,6 +236,6 @@ func (o orders) become(exe string) error {
 	if err != nil {
 		return err
 	}
-	// Bytes that end a string cannot stand in an argument; exec says so itself.
+	// A NUL byte cannot be part of an argument; exec itself reports that.
 	return fmt.Errorf("executing %s: %w", strings.Join(os.Args, " "), unix.Exec(exe, os.Args, append(os.Environ(), setting)))
 }

@@ -15,10 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serve is the process of the other side. It makes sockets on request and
-// keeps none. It ends when the near side does, which is when the socket has no
-// peer: that end is closed on execution, so nothing that was started there holds
-// it.
+// serve is the process of the other side. It makes sockets on request and keeps
+// none. It ends with the near side, when the socket has no peer left: that end is
+// closed on execution, so no program started there holds it.
 func serve(fd, near int) error {
 	unix.CloseOnExec(fd)
 	unix.CloseOnExec(near)
@@ -54,9 +53,9 @@ func serve(fd, near int) error {
 	}
 }
 
-// nearNamespace names the namespace that near is a descriptor of. What is in it
-// will be ended, so it must be one of a network: not the one of this process, nor
-// that of the machine.
+// nearNamespace returns the name of the namespace behind the descriptor near. Its
+// processes will be killed, so it must be a network namespace, and neither this
+// process's nor the machine's.
 func nearNamespace(near int) (string, error) {
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", near))
 	if err != nil {
@@ -105,12 +104,12 @@ func answer(request string) (*os.File, error) {
 	return nil, fmt.Errorf("no socket is called %q", network)
 }
 
-// sweepTime is how long what was left behind in a network is ended for: a
-// process may start others until it is ended itself.
+// sweepTime is how long leftover processes of a network are killed for: each may
+// start others before it is killed.
 const sweepTime = 5 * time.Second
 
-// sweep ends every process that is still in the network namespace near. It
-// belonged to the process that has ended, and to nobody else.
+// sweep kills every process that is still in the network namespace near, which
+// belonged to the ended process alone.
 func sweep(near string) error {
 	for end := time.Now().Add(sweepTime); ; time.Sleep(10 * time.Millisecond) {
 		left := members(near, os.Getpid())
@@ -126,7 +125,7 @@ func sweep(near string) error {
 	}
 }
 
-// members are the processes in a network namespace.
+// members returns the processes in a network namespace.
 func members(namespace string, but int) []int {
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/net")
 	var out []int
@@ -142,8 +141,8 @@ func members(namespace string, but int) []int {
 	return out
 }
 
-// endMember ends a process if it is in that namespace: the number may have gone
-// to another one since, which the descriptor would not follow.
+// endMember kills a process if it is in that namespace. If its number is reused
+// meanwhile, the descriptor does not follow it.
 func endMember(namespace string, pid int) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {

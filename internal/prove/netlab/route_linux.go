@@ -11,11 +11,11 @@ import (
 )
 
 // change is one request of rtnetlink(7): its type, flags besides those of every
-// request, and the body. Interfaces are looked up when it is made, for an
-// earlier one of a list may have made them.
+// request, and the body. Interfaces are looked up when the request is built,
+// because an earlier one of the list may have made them.
 type change func() (kind, flags uint16, body []byte, err error)
 
-// rtnetlink makes changes to the network namespace of this process.
+// rtnetlink applies changes to the network namespace of this process.
 func rtnetlink(changes ...change) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
@@ -56,14 +56,14 @@ func transact(fd int, kind, flags uint16, body []byte) error {
 	return nil
 }
 
-// attribute is one of rtnetlink(7), padded.
+// attribute encodes one attribute of rtnetlink(7), padded.
 func attribute(kind uint16, value []byte) []byte {
 	b := wire.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
 	b = append(wire.NativeEndian.AppendUint16(b, kind), value...)
 	return append(b, make([]byte, (4-len(b)%4)%4)...)
 }
 
-// linkMessage is struct ifinfomsg.
+// linkMessage encodes a struct ifinfomsg.
 func linkMessage(index, flags, mask uint32) []byte {
 	b := make([]byte, 4)
 	b = wire.NativeEndian.AppendUint32(b, index)
@@ -86,7 +86,7 @@ func linkUp(name string) change {
 	}
 }
 
-// end is one of the two of a link.
+// end is one end of a link.
 type end struct {
 	name string
 	mac  net.HardwareAddr
@@ -96,7 +96,7 @@ func (e end) attributes() []byte {
 	return append(attribute(unix.IFLA_IFNAME, []byte(e.name+"\x00")), attribute(unix.IFLA_ADDRESS, e.mac)...)
 }
 
-// addVeth makes a link of two ends, the second one in the namespace of process
+// addVeth makes a link with two ends, the second one in the namespace of process
 // pid.
 func addVeth(here, there end, pid int) change {
 	const infoPeer = 1 // VETH_INFO_PEER of linux/veth.h
@@ -110,8 +110,8 @@ func addVeth(here, there end, pid int) change {
 	}
 }
 
-// addNeighbour says who has an address, so that nobody needs to ask: the first
-// packet does not wait for an answer.
+// addNeighbour sets the link-layer address of a neighbour, so that the first
+// packet need not wait for ARP or NDP.
 func addNeighbour(link string, a netip.Addr, mac net.HardwareAddr) change {
 	return func() (uint16, uint16, []byte, error) {
 		i, err := index(link)
@@ -129,8 +129,8 @@ func family(a netip.Addr) byte {
 	return unix.AF_INET6
 }
 
-// addAddress gives a link an address. It can be used at once: nobody else is
-// there who could have it.
+// addAddress gives a link an address that can be used at once: duplicate
+// detection is off, since no other host could have it.
 func addAddress(link string, p netip.Prefix) change {
 	return func() (uint16, uint16, []byte, error) {
 		i, err := index(link)
@@ -146,8 +146,8 @@ type route struct {
 	to    netip.Prefix
 	via   netip.Addr // zero for none
 	link  string
-	own   bool // what goes there has arrived
-	first bool // before what is this host's own
+	own   bool // packets there have arrived
+	first bool // before this host's own addresses
 }
 
 func addRoute(r route) change {

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// overlayAll mounts the network's own files over those that resolve names, and
-// over those that say which authorities are trusted.
+// overlayAll mounts the network's own files over those for name resolution and
+// over those that list trusted authorities.
 func overlayAll(hosts map[string]string, cert []byte) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
@@ -37,7 +37,7 @@ func overlayAll(hosts map[string]string, cert []byte) error {
 	return overlay(files)
 }
 
-// overlay mounts files over others, by path. They lie on a file system of their
+// overlay mounts files over others, by path. They are on a file system of their
 // own, which nothing else can name.
 func overlay(files map[string][]byte) error {
 	dir, err := os.MkdirTemp("", "netlab-")
@@ -72,9 +72,9 @@ var (
 	remoteMAC        = net.HardwareAddr{2, 0, 0, 0, 0, 2}
 )
 
-// awaitUp waits until packets pass a link both of whose ends are up: until a worker of
-// the kernel has seen that, they are dropped (linkwatch_do_dev in net/core/link_watch.c,
-// which sets the state that RFC 2863 calls ifOperStatus).
+// awaitUp waits until a link whose ends are both up passes packets: they are dropped
+// until a worker of the kernel has noticed it (linkwatch_do_dev in
+// net/core/link_watch.c, which sets the state that RFC 2863 calls ifOperStatus).
 func awaitUp(name string) error {
 	i, err := index(name)
 	if err != nil {
@@ -129,7 +129,8 @@ func nearSide(remote int) error {
 	)
 }
 
-// remoteSide makes every address one of this side, but those of the near one.
+// remoteSide makes every address local to this side, except those of the near
+// one.
 func remoteSide() error {
 	back4, back6 := netip.PrefixFrom(near4.Addr(), 32), netip.PrefixFrom(near6.Addr(), 128)
 	err := rtnetlink(

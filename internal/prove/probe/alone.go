@@ -11,17 +11,17 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// counted is what rows that are played alone lock: what the machine has left is
-// counted by it, and every user can open it. The lock is of the whole machine, for
-// another program that plays such a row hides what this one takes.
+// counted is the file that rows played alone lock: it shows what the machine has
+// left, and every user can open it. The lock is machine-wide, because another
+// program that plays such a row distorts what this one counts.
 const counted = "/proc/meminfo"
 
-// longestTurn is how long another program may have the machine to itself: every
-// row that is played alone takes less.
+// longestTurn limits how long another program may have the machine to itself:
+// every row that is played alone takes less.
 const longestTurn = 10 * time.Minute
 
-// takeTurn waits until no other program plays a row alone, and returns what ends
-// the turn.
+// takeTurn waits until no other program plays a row alone, and returns a function
+// that ends the turn.
 func takeTurn(ctx context.Context) (end func(), err error) {
 	f, err := os.Open(counted)
 	if err != nil {

@@ -4,8 +4,9 @@ package probe
 
 import "testing"
 
-// TestKeptPrivateIsContained: what a private directory took did not reach the place,
-// which another outcome, or another refusal, does not say.
+// TestKeptPrivateIsContained: a write that a private directory took did not reach
+// the real place. One without that detail, or a denial by another layer, does not
+// show that.
 func TestKeptPrivateIsContained(t *testing.T) {
 	private := Attempt{Action: "file.write", Object: "/h/x", Verdict: "allowed", Detail: map[string]string{"kept": "private"}}
 	through := Attempt{Action: "file.write", Object: "/h/x", Verdict: "allowed"}

@@ -21,8 +21,7 @@ import (
 var carried embed.FS
 
 // WriteProber writes the static program that runs inside to dir: the small one
-// that this build carries, or else a copy of this program that is told to be
-// one.
+// that this build carries, or else a copy of this program that acts as one.
 func WriteProber(dir string) (path string, err error) {
 	program, err := carriedProber()
 	if errors.Is(err, fs.ErrNotExist) {

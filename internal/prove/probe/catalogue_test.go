@@ -16,10 +16,10 @@ import (
 //go:embed catalogue.tsv
 var catalogueTSV string
 
-// catalogued is an entry of the escape catalogue, which is wider than the rows.
+// catalogued is an entry of the escape catalogue, which has more than the rows.
 type catalogued struct {
 	ID, Class, Title string
-	Kind             Kind // also proxy, which is played from inside, and kinds that are not played here: policy, agent
+	Kind             Kind // also proxy, which is played from inside, and kinds not played here: policy, agent
 	Core             bool
 }
 
@@ -33,7 +33,7 @@ func catalogue() []catalogued {
 	return out
 }
 
-// unplayed returns the entries that no row plays.
+// unplayed returns the entries without a row.
 func unplayed(rows []Row) []catalogued {
 	played := map[string]bool{}
 	for _, r := range rows {
@@ -48,8 +48,8 @@ func TestEveryCaseHasARow(t *testing.T) {
 	}
 }
 
-// TestNearlyEveryRowEscapesBare counts those that say that they cannot without a
-// sandbox; TestBare shows that all others do.
+// TestNearlyEveryRowEscapesBare counts the rows that declare that they cannot
+// escape without a sandbox; TestBare shows that all others do.
 func TestNearlyEveryRowEscapesBare(t *testing.T) {
 	cannot, all := 0, 0
 	for _, r := range All() {
@@ -107,7 +107,7 @@ func TestRowsAreWhole(t *testing.T) {
 	}
 }
 
-// TestKnowsNoDefence keeps the examiner from reading the student's notes.
+// TestKnowsNoDefence checks that the examiner does not import what it examines.
 func TestKnowsNoDefence(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "../inside/prober", ".").Output()
 	if err != nil {

@@ -11,20 +11,21 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// mostDenials bounds what is kept of a row that makes very many attempts.
+// mostDenials limits what is kept of a row with very many attempts.
 const mostDenials = 200
 
-// varying is what differs from run to run in the name of an attempt: hexadecimal
-// nonces, process ids, ports, addresses.
+// varying matches what differs between runs in the name of an attempt:
+// hexadecimal nonces, process ids, ports, addresses.
 var varying = pattern(`\b[0-9a-f]{8,}\b|\b[0-9]{3,}\b`)
 
-// pattern is compiled when it is first needed: every start of the launcher has
-// this package in it.
+// pattern compiles an expression when it is first needed: every start of the
+// launcher includes this package.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// denials says how attempts failed, in a form that two runs can be compared by.
+// denials returns how attempts failed, in a form that two runs can be compared
+// by.
 func (w *World) denials(said []inside.Report) []string {
 	var names []string
 	for _, r := range w.roots() {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// removeQueue deletes what a row may have left under its name outside.
+// removeQueue deletes what a row may have left outside under its name.
 func removeQueue(name string) error {
 	if err := os.Remove(filepath.Join("/dev/shm", name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

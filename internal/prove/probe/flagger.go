@@ -2,8 +2,8 @@
 
 package probe
 
-// Flagger is a target that takes words on its own command line, before the
-// command that it is to run.
+// Flagger is a target that accepts flags on its own command line, before the
+// command to run.
 type Flagger interface {
 	With(flags ...string) Target
 }

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/replay"
 )
 
-// git runs a command of git as the user outside does before the run, in dir,
-// with the configuration of the home H and none of this machine.
+// git runs a git command as the user outside does before the run, in dir, with
+// the configuration of the home H and none of this machine's.
 func (w *World) git(dir string, args ...string) ([]byte, error) { return gitIn(dir, w.H, w.B, args...) }
 
 func gitIn(dir, home, ceiling string, args ...string) ([]byte, error) {
@@ -30,8 +30,8 @@ func gitIn(dir, home, ceiling string, args ...string) ([]byte, error) {
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=" + home + "/.gitconfig", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_TERMINAL_PROMPT=0", "GIT_CEILING_DIRECTORIES=" + ceiling, "GIT_OPTIONAL_LOCKS=1", "EDITOR=true", "GIT_MERGE_AUTOEDIT=no",
 		"GIT_AUTHOR_NAME=human", "GIT_AUTHOR_EMAIL=human@probe.test", "GIT_COMMITTER_NAME=human", "GIT_COMMITTER_EMAIL=human@probe.test",
-		// What was written inside may belong to another user; a human who is
-		// told so by git adds the exception.
+		// Files written inside may belong to another user; when git reports that, a
+		// human adds this exception.
 		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
 		"GIT_CONFIG_KEY_1=init.defaultBranch", "GIT_CONFIG_VALUE_1=main", "GIT_CONFIG_KEY_2=protocol.file.allow", "GIT_CONFIG_VALUE_2=always"}
 	cmd.WaitDelay = time.Second
@@ -42,9 +42,9 @@ func gitIn(dir, home, ceiling string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// blank is a repository with one commit, made by git itself once: path below the
+// blank is a repository with one commit, made once by git itself: path below the
 // directory to content. Starting git three times for each repository of each row
-// would take most of the time of the rows.
+// would take most of the rows' time.
 var blank = sync.OnceValues(func() (map[string]string, error) {
 	dir, err := os.MkdirTemp("", "repository-")
 	if err != nil {
@@ -79,7 +79,7 @@ var blank = sync.OnceValues(func() (map[string]string, error) {
 	return files, err
 })
 
-// gitInit makes a repository with one commit at a template, and adds settings:
+// gitInit makes a repository with one commit at a template and adds settings:
 // key, value, key, value.
 func (w *World) gitInit(template string, config ...string) error {
 	files, err := blank()
@@ -116,7 +116,7 @@ func (w *World) gitInit(template string, config ...string) error {
 	return err
 }
 
-// setting writes a key with its value as git config does.
+// setting formats a key with its value as git config does.
 func setting(key, value string) string {
 	section, rest, _ := strings.Cut(key, ".")
 	if i := strings.LastIndex(rest, "."); i >= 0 {
@@ -125,13 +125,13 @@ func setting(key, value string) string {
 	return fmt.Sprintf("[%s]\n\t%s = \"%s\"\n", section, rest, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value))
 }
 
-// aimed puts the real directories, and the tripwire, into a command.
+// aimed replaces the placeholders for directories and the tripwire in a command.
 func (w *World) aimed(command string) string {
 	return strings.NewReplacer("{O}", w.O, "{W}", w.W, "{H}", w.H, "{trip}", replay.Trip(w.O, w.armed.token, "owner")).Replace(command)
 }
 
-// human is a drive: after the command a user does what one does next in every
-// repository that is found in the workspace, and whatever more the row asks for.
+// human is a drive: after the command a user does the usual next things in every
+// repository found in the workspace, and what else the row asks for.
 func human(more ...replay.Program) func(*Session) {
 	return func(s *Session) {
 		s.Run(Command{Options: s.Row.Options})
@@ -155,7 +155,7 @@ func flatten(programs []replay.Program) []replay.Step {
 	return out
 }
 
-// repositories are the directories in which git would find a repository: the
+// repositories returns the directories in which git would find a repository: the
 // workspace itself, those with a .git, and bare ones.
 func repositories(root string) []string {
 	out := []string{root}

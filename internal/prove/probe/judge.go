@@ -15,16 +15,16 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// Verdict of a row against a target.
+// Verdict is the result of a row against a target.
 type Verdict int
 
-// A forgotten verdict reads as a run that proved nothing.
+// The zero value reads as a run that proved nothing.
 const (
 	Inconclusive Verdict = iota
 	Held
 	Escaped
-	Residual // escaped, in a way that the row documents of our own boundary
-	Unseen   // held, and the target's record does not say so
+	Residual // escaped, in a way that the row documents for our own boundary
+	Unseen   // held, but not in the target's record
 )
 
 func (v Verdict) String() string {
@@ -34,21 +34,21 @@ func (v Verdict) String() string {
 // ErrUnsupported is returned by a target that cannot do what a row asks for.
 var ErrUnsupported = errors.New("the target has no way to do this")
 
-// Observation is what one command looked like from the outside.
+// Observation is what one command looked like from outside.
 type Observation struct {
-	Nonce    string // that the prober was given
-	Key      []byte // that it signed with, and that nothing else inside has
+	Nonce    string // given to the prober
+	Key      []byte // signs the prober's reports; nothing else inside has it
 	Exit     int    // status; 128+n for signal n
-	Refused  bool   // the launcher declined to start, in its own words
+	Refused  bool   // the launcher refused to start, and said so
 	Stdout   []byte // the first MiB
 	Stderr   []byte // the first MiB
-	Flooded  bool   // there was more, and a token may have stood there
-	Terminal bool   // Stdout is what appeared on a terminal, where each report is said twice
+	Flooded  bool   // there was more, which may have had a token
+	Terminal bool   // Stdout is the output of a terminal, where each report appears twice
 	TimedOut bool
-	Excess   string // it was ended because it used more than any row needs: of what
+	Excess   string // what it used too much of, if it was ended for that
 	Err      error  // the command could not be run at all
 	Took     time.Duration
-	Used     time.Duration // processor time of the launcher and of what it waited for (wait4(2))
+	Used     time.Duration // processor time of launcher and awaited children (wait4(2))
 	Peak     int64         // bytes of memory of the largest of these processes
 }
 
@@ -58,16 +58,16 @@ type Result struct {
 	Target   string
 	Verdict  Verdict
 	Reason   string              // one sentence
-	Missing  bool                // inconclusive because the host, or the target, lacks what the row needs
-	Effects  []string            // what was seen from the outside
-	Said     []inside.Report     // what the inside said of its attempts; evidence for nothing
-	Denials  []string            // how each attempt failed, "ATTEMPT: ERRNO", sorted, without what differs from run to run
-	Coverage map[string]Coverage // of a row that compares a record with what was done, by kind
+	Missing  bool                // inconclusive because the host or the target lacks what the row needs
+	Effects  []string            // what was seen from outside
+	Said     []inside.Report     // what the inside reported of its attempts; evidence for nothing
+	Denials  []string            // how each attempt failed, "ATTEMPT: ERRNO", sorted, without what differs between runs
+	Coverage map[string]Coverage // for a row that compares a record with what was done, by kind
 	Took     time.Duration
 }
 
-// known is r as it is judged for t. What is documented to get through is documented
-// of our own boundary, whose record is asked too: it excuses no other target.
+// known returns r as it is judged for t. A documented residual applies to our own
+// boundary, whose record is checked too: it excuses no other target.
 func known(r Row, t Target) Row {
 	if _, ours := t.(Recorder); !ours {
 		r.Residual = ""
@@ -75,9 +75,41 @@ func known(r Row, t Target) Row {
 	return r
 }
 
-// judge gives the verdict. effects are what was seen from the outside; they
-// come first, because nothing that is said inside can excuse them, and no
-// denial that is reported inside is believed without their absence.
+// verdict judges what was played. What [judge] calls held or escaped may still be unseen, by
+// the record, or inconclusive, where a control failed or nothing was recorded.
+func (n Runner) verdict(s *Session, res *Result) {
+	res.Effects = n.look(s)
+	for _, o := range s.obs {
+		said := parse(o)
+		res.Said = append(append(res.Said, said.attempts...), said.claims...)
+	}
+	res.Denials, res.Coverage = s.World.denials(res.Said), s.World.coverage
+	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
+	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
+	if res.Verdict == Held && len(res.Effects) > 0 {
+		res.Verdict, res.Reason = Unseen, res.Effects[0] // the row is about the record
+	}
+	if s.World.recordless {
+		res.Verdict, res.Reason, res.Missing = Inconclusive, "the target keeps no record", true
+		return
+	}
+	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return lacking(o.Err) })
+	if res.Verdict == Held && !s.controlled() {
+		res.Verdict, res.Reason = Inconclusive, "control failed: W/ok.txt was not written, as seen from outside"
+	}
+	if res.Verdict == Held {
+		switch missing, err := s.unseen(); {
+		case err != nil:
+			res.Verdict, res.Reason = Inconclusive, "the record cannot be read: "+err.Error()
+		case missing != "":
+			res.Verdict, res.Reason = Unseen, missing
+		}
+	}
+}
+
+// judge gives the verdict. effects are what was seen from outside; they come
+// first: no report from inside can excuse them, and a denial reported from inside
+// is believed only without them.
 func judge(r Row, obs []Observation, effects []string) (Verdict, string) {
 	if len(effects) > 0 {
 		if r.Residual != "" {
@@ -94,7 +126,7 @@ func judge(r Row, obs []Observation, effects []string) (Verdict, string) {
 		if v == Escaped && r.Residual != "" {
 			v, why = Residual, r.Residual
 		}
-		// Escaped and residual end the matter; inconclusive beats held.
+		// Escaped and residual are final; inconclusive overrides held.
 		if v == Escaped || v == Residual {
 			return v, why
 		}
@@ -108,7 +140,7 @@ func judge(r Row, obs []Observation, effects []string) (Verdict, string) {
 	return verdict, reason
 }
 
-// tooSeldom says why a race proves nothing, "" where it was one.
+// tooSeldom returns why a race proves nothing, "" if it was a real race.
 func tooSeldom(r Row, obs []Observation) string {
 	races, started := 0, false
 	for _, o := range obs {
@@ -139,8 +171,8 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 	}
 	said := parse(o)
 	broke := brokeOff(r, o, said)
-	// The prober signs what it reports, so an attempt that worked counts even when
-	// the run broke off. Without its signature it counts only when the run ended.
+	// The prober signs its reports, so an attempt that worked counts even if the run
+	// was interrupted. Without the signature it counts only if the run ended.
 	v, why := judgeAttempts(r, said.attempts)
 	if v != Escaped && broke == "" {
 		if claim, claimed := judgeAttempts(r, said.claims); claim == Escaped {
@@ -160,9 +192,9 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 	return v, why
 }
 
-// brokeOff says why a command did not come to its end: it was not started, refused,
-// killed, or its prober never reported the end. It returns "" for one that did, and
-// for a refusal that is a defence.
+// brokeOff returns why a command was incomplete: it was not started, refused,
+// killed, or its prober never reported the end. It returns "" for a complete one,
+// and for a refusal that is a defence.
 func brokeOff(r Row, o Observation, said said) string {
 	switch {
 	case errors.Is(o.Err, ErrUnsupported):
@@ -178,7 +210,7 @@ func brokeOff(r Row, o Observation, said said) string {
 	case o.Excess != "":
 		return "ended, for it used more than any row needs: " + o.Excess
 	case o.Flooded && o.Exit < bySignal:
-		return "" // the report of the end may be in what was not kept
+		return "" // the report of the end may be in the discarded output
 	case !said.begun && said.forged > 0:
 		return "what was printed in the name of the prober is not from it"
 	case !said.begun:
@@ -189,7 +221,7 @@ func brokeOff(r Row, o Observation, said said) string {
 	return ""
 }
 
-// bySignal is the lowest status of a command that a signal ended.
+// bySignal is the lowest status of a command that was ended by a signal.
 const bySignal = 128
 
 func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
@@ -232,19 +264,19 @@ func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
 
 // said is what was printed in the name of a run.
 type said struct {
-	attempts     []inside.Report // by whoever has the key
-	claims       []inside.Report // by somebody who has not; no denial among them is believed
-	notes        []inside.Report // data that is no attempt
+	attempts     []inside.Report // signed with the key
+	claims       []inside.Report // not signed with the key; a denial among them is not believed
+	notes        []inside.Report // data that is not an attempt
 	begun, ended bool
 	forged       int
 	lost         string // which reports are missing, or ""
 }
 
-// parse picks the reports that carry the nonce of this run out of whatever
-// else was printed.
+// parse picks the reports with the nonce of this run out of everything else that
+// was printed.
 func parse(o Observation) said {
 	var s said
-	last := map[string]int{} // of each process that reports
+	last := map[string]int{} // per reporting process
 	sc := bufio.NewScanner(bytes.NewReader(o.Stdout))
 	sc.Buffer(nil, outputCap+1)
 	for sc.Scan() {

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// begun is polite up to the middle of a run: the end was never reported.
+// begun is polite up to the middle of a run: it never reports the end.
 func begun(w *World, n string) Observation {
 	o := polite(w, n)
 	lines := bytes.SplitAfter(o.Stdout, []byte("\n"))
@@ -19,11 +19,11 @@ func begun(w *World, n string) Observation {
 	return o
 }
 
-// unnamed is an oracle of the kind that misses something.
+// unnamed is an oracle that reports something missing.
 func unnamed(*World, Observation) []string { return []string{"the launcher did not name the file"} }
 
-// brokenOff are runs that did not come to their end: what they left unfinished
-// proves nothing, and what got through before is proof.
+// brokenOff are incomplete runs: what they left unfinished proves nothing, and
+// what got through before is proof.
 func brokenOff() []verdict {
 	missed := with(func(r *Row) { r.Oracle = unnamed })
 	heard := with(func(r *Row) { r.Oracle, r.Proof = unnamed, true })
@@ -87,8 +87,8 @@ func brokenOff() []verdict {
 	}
 }
 
-// TestInterruptedRun has the person end it: the row proves nothing, unless something
-// had got through.
+// TestInterruptedRun has the user interrupt the run: the row proves nothing, unless
+// something had got through.
 func TestInterruptedRun(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// pretender is a target in which the payload is hostile: it knows the nonce,
-// speaks the protocol, and says what it likes.
+// pretender is a target with a hostile payload: it knows the nonce, speaks the
+// protocol and reports what it likes.
 type pretender func(w *World, nonce string) Observation
 
 func (pretender) Name() string { return "pretender" }
@@ -28,15 +28,15 @@ func (p pretender) Run(_ context.Context, w *World, _ Command, argv []string) Ob
 	return p(w, argv[1])
 }
 
-// lines writes the reports of a run that looks as a good one does, with more
-// in the middle, as the prober seals them.
+// lines writes the reports of a run that looks good, with more in the middle,
+// signed as the prober does.
 func lines(w *World, nonce string, more ...inside.Report) []byte {
 	key, err := os.ReadFile(filepath.Join(filepath.Dir(w.prober), nonce))
 	must(err)
 	return sealed(key, nonce, more...)
 }
 
-// sealed is lines with a key, or with none.
+// sealed is lines with a key, or without one.
 func sealed(key []byte, nonce string, more ...inside.Report) []byte {
 	reports := []inside.Report{{Phase: inside.Begin}}
 	reports = append(reports, more...)
@@ -53,7 +53,8 @@ func sealed(key []byte, nonce string, more ...inside.Report) []byte {
 
 var denied = inside.Report{Attempt: "the deed", Errno: "EACCES"}
 
-// polite writes W/ok.txt as an honest prober does, and says that all was denied.
+// polite writes W/ok.txt as an honest prober does, and reports that everything
+// was denied.
 func polite(w *World, nonce string) Observation {
 	if err := os.WriteFile(w.Path("W/ok.txt"), []byte(nonce), 0o644); err != nil {
 		panic(err)
@@ -68,8 +69,7 @@ func must(err error) {
 	}
 }
 
-// verdict is a row, what a hostile payload makes of it, and what the judge
-// must say.
+// verdict is a row, what a hostile payload makes of it, and the required verdict.
 type verdict struct {
 	name string
 	row  Row
@@ -81,7 +81,7 @@ var plain = Row{ID: "TST-001", Kind: Sandbox, Action: "nothing"}
 
 func with(f func(*Row)) Row { r := plain; f(&r); return r }
 
-// lies are runs in which the inside says one thing and does another.
+// lies are runs in which the inside reports one thing and does another.
 func lies() []verdict {
 	return []verdict{
 		{"all denied, and the outside agrees", plain, polite, Held},
@@ -225,7 +225,7 @@ func shortcomings() []verdict {
 	}
 }
 
-// outside makes a file as the inside does, without the world's knowing.
+// outside makes a file as the inside does, without the world knowing of it.
 func outside(path string) error { return os.WriteFile(path, nil, 0o644) }
 
 func TestVerdicts(t *testing.T) {
@@ -243,7 +243,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// silent is a pretender of our own, which keeps no record as it is called.
+// silent is a pretender for our own target, called so that it keeps no record.
 type silent struct{ pretender }
 
 func (silent) KeepsRecord() bool             { return false }
@@ -253,8 +253,8 @@ func (silent) Reader() string                { return "" }
 func (silent) Story(*World) ([]byte, error)  { return nil, nil }
 func (k silent) Recording(string) Target     { return k }
 
-// TestResidualIsOurs excuses what is documented of our own boundary: for no other
-// target, and not where nothing is documented.
+// TestResidualIsOurs excuses a documented residual for our own boundary: for no
+// other target, and not without a documented reason.
 func TestResidualIsOurs(t *testing.T) {
 	through := pretender(func(w *World, n string) Observation { must(outside(w.Path("O/new"))); return polite(w, n) })
 	says := pretender(func(w *World, n string) Observation {
@@ -291,7 +291,8 @@ func TestZeroVerdictProvesNothing(t *testing.T) {
 	}
 }
 
-// TestListenersAndVictimTell proves that what stands outside notices.
+// TestListenersAndVictimTell checks that listeners and the victim outside notice
+// what reaches them.
 func TestListenersAndVictimTell(t *testing.T) {
 	aim := func(f func(w *World)) pretender {
 		return func(w *World, n string) Observation { f(w); return polite(w, n) }
@@ -334,7 +335,7 @@ func TestListenersAndVictimTell(t *testing.T) {
 	}
 }
 
-// touch connects, says what is to be said, reads when it is to, and is gone.
+// touch connects, sends say, optionally reads, and closes the connection.
 func touch(network, addr, say string, read bool) {
 	c, err := net.Dial(network, addr)
 	must(err)
@@ -349,7 +350,7 @@ func touch(network, addr, say string, read bool) {
 	}
 }
 
-// dial says something to a listener and waits until it was heard.
+// dial sends something to a listener and waits until it was counted.
 func dial(network, addr string) {
 	c, err := net.Dial(network, addr)
 	must(err)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// Layout is where the workspace, the home and what is outside lie in a world.
+// Layout is where the workspace, the home and the outside are in a world.
 type Layout string
 
 // The layouts. The zero value is LayoutSiblings.
@@ -19,12 +19,12 @@ const (
 	LayoutHome     Layout = "home"         // the workspace below the home, beside other projects: ~/src/w, ~/src/o
 	LayoutSiblings Layout = "siblings"     // workspace and home side by side, nothing above them
 	LayoutApart    Layout = "apart"        // the workspace in [Runner.Apart], far from the home
-	LayoutLinked   Layout = "linked"       // as LayoutHome, and the home is named by a symbolic link
-	LayoutWorktree Layout = "worktree"     // as LayoutHome, and the workspace is a linked worktree (git-worktree(1))
-	LayoutSub      Layout = "subdirectory" // as LayoutHome, in a repository that has its .git above the workspace
+	LayoutLinked   Layout = "linked"       // as LayoutHome, but the home is named by a symbolic link
+	LayoutWorktree Layout = "worktree"     // as LayoutHome, but the workspace is a linked worktree (git-worktree(1))
+	LayoutSub      Layout = "subdirectory" // as LayoutHome, but in a repository with its .git above the workspace
 )
 
-// lay says where everything of a world lies whose directory w.B is made.
+// lay sets where everything is in a world with the directory w.B.
 func (w *World) lay(l Layout, apart, workspace string) error {
 	if workspace == "" {
 		workspace = "w"
@@ -38,7 +38,7 @@ func (w *World) lay(l Layout, apart, workspace string) error {
 		if apart == "" {
 			return fmt.Errorf("%w: a directory apart from the home", ErrMissing)
 		}
-		// The same name: processes of this world are found by it.
+		// The same name, because processes of this world are found by it.
 		w.S = filepath.Join(apart, filepath.Base(w.B))
 		w.Defer(func() error { return RemoveAll(w.S) })
 	case LayoutLinked:
@@ -57,8 +57,8 @@ func (w *World) lay(l Layout, apart, workspace string) error {
 	return nil
 }
 
-// surround makes the repository that the layout has the workspace in, before anything
-// is put there.
+// surround makes the repository that the layout puts the workspace in, before any
+// other file is made.
 func (w *World) surround(l Layout) error {
 	switch l {
 	case LayoutSub:
@@ -68,7 +68,7 @@ func (w *World) surround(l Layout) error {
 		if err == nil {
 			_, err = w.git(w.Path("S/trunk"), "worktree", "add", "-q", "-b", "work", w.W)
 		}
-		for _, dir := range []string{"objects", "refs", "logs", "worktrees"} { // which the command may write, as git does
+		for _, dir := range []string{"objects", "refs", "logs", "worktrees"} { // the command may write these, as git does
 			w.shared = append(w.shared, w.Path("S/trunk/.git/"+dir))
 		}
 		return err
@@ -76,7 +76,8 @@ func (w *World) surround(l Layout) error {
 	return nil
 }
 
-// named is path as the user of this layout calls it: by the link to the home.
+// named returns path as the user of this layout names it: through the link to the
+// home.
 func (w *World) named(path string) string {
 	if rel, below := paths.Rel(w.H, path); w.link != "" && (below || path == w.H) {
 		return filepath.Join(w.link, rel)
@@ -84,13 +85,13 @@ func (w *World) named(path string) string {
 	return path
 }
 
-// Home is the home as the launcher is told of it, and Work the workspace.
+// Home returns the home as the launcher sees it, and Work the workspace.
 func (w *World) Home() string { return w.named(w.H) }
 
-// Work is the workspace as the user calls it.
+// Work returns the workspace as the user names it.
 func (w *World) Work() string { return w.named(w.W) }
 
-// roots are the directories of w and their templates, those inside others first.
+// roots returns the directories of w and their templates, inner ones first.
 func (w *World) roots() []root {
 	all := []root{{w.W, "W"}, {w.O, "O"}, {w.R, "R"}, {w.S, "S"}, {w.H, "H"}, {w.B, "B"}}
 	return slices.DeleteFunc(all, func(r root) bool { return r.name == "S" && r.path == w.B })

@@ -14,21 +14,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Machine is a change of this machine that a process makes for itself and for what
-// it starts, in a mount namespace of its own; "" for none.
+// Machine is a change of this machine that a process makes for itself and its
+// children, in a mount namespace of its own; "" for none.
 type Machine string
 
 // The machines.
 const (
-	WithoutFuse   Machine = "no-fuse"   // /dev/fuse is no device
+	WithoutFuse   Machine = "no-fuse"   // /dev/fuse is not usable as a device
 	WithoutGroups Machine = "no-cgroup" // /sys/fs/cgroup is empty
 	OnTmpfs       Machine = "tmpfs"     // the directory of that name is a tmpfs
 	BelowSrv      Machine = "srv"       // /srv is the directory of that name
 )
 
-// Command is argv in a mount namespace, and for an ordinary user in a user namespace
-// with the same ids, in which it may mount. It is to call [Machine.Enter]. It gets
-// SIGTERM when the thread ends that has started it.
+// Command returns a command that runs argv in a mount namespace, and for an ordinary
+// user in a user namespace with the same ids, in which it may mount. argv should
+// call [Machine.Enter]. It gets SIGTERM when the thread that started it ends.
 func (m Machine) Command(argv ...string) *exec.Cmd {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	attr := &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGTERM, Setpgid: true}
@@ -42,9 +42,9 @@ func (m Machine) Command(argv ...string) *exec.Cmd {
 	return cmd
 }
 
-// Enter mounts what makes the machine, and executes argv of the same program
-// without the right to mount, where an ordinary user had one. dir is the place of
-// the worlds.
+// Enter makes the mounts of the machine and executes argv with the same program,
+// as an ordinary user without the right to mount. dir is the directory of the
+// worlds.
 func (m Machine) Enter(dir string, argv []string) error {
 	runtime.LockOSThread()
 	if err := m.change(dir); err != nil {
@@ -56,9 +56,8 @@ func (m Machine) Enter(dir string, argv []string) error {
 	return syscall.Exec("/proc/self/exe", argv, os.Environ())
 }
 
-// change mounts what makes a machine. What is mounted is seen by this process and
-// its children alone. dir is the place, in which a directory of the machine's name
-// is made.
+// change makes the mounts of a machine. Only this process and its children see
+// them. dir is the place, in which a directory with the machine's name is made.
 func (m Machine) change(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("keeping mounts to itself: %w", err)
@@ -74,7 +73,7 @@ func (m Machine) change(dir string) error {
 		return nodev("/dev/fuse")
 	case WithoutGroups:
 		return unix.Mount("none", "/sys/fs/cgroup", "tmpfs", unix.MS_RDONLY, "size=4k")
-	case OnTmpfs: // of bytes and inodes a share as on a disk: limits of a run are shares
+	case OnTmpfs: // bytes and inodes in the ratio of a disk: limits of a run are shares
 		return unix.Mount("none", own, "tmpfs", 0, "size=2g,nr_inodes=512k,mode=755")
 	case BelowSrv:
 		return unix.Mount(own, "/srv", "", unix.MS_BIND, "")
@@ -82,7 +81,8 @@ func (m Machine) change(dir string) error {
 	return fmt.Errorf("there is no machine %q", m)
 }
 
-// nodev has path be no device any more: to open it is EACCES (mount(2), MS_NODEV).
+// nodev makes path unusable as a device: opening it returns EACCES (mount(2),
+// MS_NODEV).
 func nodev(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -12,10 +12,9 @@ func both(a, b func(*World, Observation) []string) func(*World, Observation) []s
 	return func(w *World, o Observation) []string { return append(a(w, o), b(w, o)...) }
 }
 
-// named demands that each path which is new or has changed stands in what the
-// launcher said at the end, by its own name or as part of a directory that
-// does. before is what was in the files that were there; a change of nothing
-// but attributes is one when the path is not in it.
+// named demands that the launcher names each new or changed path at the end,
+// itself or through a directory above it. before is the content of files that
+// existed; for a path not in it, a change of attributes alone counts too.
 func named(before map[string]string, templates ...string) func(*World, Observation) []string {
 	return func(w *World, o Observation) []string {
 		said := saidPaths(o.Stderr)
@@ -36,7 +35,7 @@ func named(before map[string]string, templates ...string) func(*World, Observati
 	}
 }
 
-// saidPaths are the words of a text, without the punctuation around them.
+// saidPaths returns the words of a text, without the punctuation around them.
 func saidPaths(text []byte) map[string]bool {
 	said := map[string]bool{}
 	for _, word := range strings.Fields(string(text)) {
@@ -45,7 +44,8 @@ func saidPaths(text []byte) map[string]bool {
 	return said
 }
 
-// saidAbove says that a directory between root and path, exclusively, was named.
+// saidAbove reports whether a directory between root and path, exclusively, was
+// named.
 func saidAbove(said map[string]bool, root, path string) bool {
 	for dir := filepath.Dir(path); len(dir) > len(root); dir = filepath.Dir(dir) {
 		if said[dir] {

@@ -14,7 +14,7 @@ import (
 // ErrMissing is wrapped by a set-up that finds that the host lacks something.
 var ErrMissing = errors.New("precondition missing")
 
-// unmet names the first need that the host does not meet, or "".
+// unmet returns the first need that the host does not meet, or "".
 func (n Runner) unmet(needs []string) string {
 	for _, need := range needs {
 		if need == "network" {
@@ -46,13 +46,13 @@ func (n Runner) unmet(needs []string) string {
 	return ""
 }
 
-// runs says whether a line of shell ends well on this host. It is asked once, for
-// many rows need the same.
+// runs reports whether a shell command succeeds on this host. The result is
+// cached, because many rows need the same.
 func (n Runner) runs(line string) bool {
 	if said, ok := n.host.Load(line); ok {
 		return said.(bool)
 	}
-	// A name on the path may be a shim that needs a home; and nothing is to be left in one.
+	// A name on the path may be a shim that needs a home, and must leave nothing in one.
 	c := exec.Command("sh", "-c", line)
 	c.Env = []string{"HOME=/dev/null", "PATH=" + os.Getenv("PATH")}
 	well := c.Run() == nil
@@ -60,7 +60,8 @@ func (n Runner) runs(line string) bool {
 	return well
 }
 
-// lacking says of an error that the host, or the target, lacks something.
+// lacking reports whether an error means that the host or the target lacks
+// something.
 func lacking(err error) bool { return errors.Is(err, ErrUnsupported) || errors.Is(err, ErrMissing) }
 
 // hostHas are the preconditions that a row may name in Needs.

@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onTerminal runs cmd in a session of its own whose terminal is one that was
-// made for it. What appears on the terminal is its standard output.
+// onTerminal runs cmd in a new session with a new terminal. The output of the
+// terminal is its standard output.
 func onTerminal(cmd *exec.Cmd, w *World) Observation {
 	master, slave, err := openTerminal()
 	if err != nil {
 		return Observation{Err: err}
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr.Setpgid = false // a session leader has one already
+	cmd.SysProcAttr.Setpgid = false // not for a session leader, which has a group already
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
 	var out capped
 	done := make(chan struct{})
@@ -42,7 +42,7 @@ func onTerminal(cmd *exec.Cmd, w *World) Observation {
 }
 
 func openTerminal() (master, slave *os.File, err error) {
-	// Non-blocking, so that Close ends a Read.
+	// Non-blocking, so that Close interrupts a Read.
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening a terminal: %w", err)

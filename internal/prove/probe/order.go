@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// order are the indices of the rows that are played beside others, the long ones
-// first, so that no processor idles at the end, and of those that are played
-// alone. Rows that wait for a network and rows that compute take turns.
+// order returns the indices of the rows to play beside others, long ones first so
+// that no processor is idle at the end, and of those to play alone. Rows that
+// wait for a network and rows that compute alternate.
 func (n Runner) order(rows []Row) (together, alone []int) {
 	var waiting, computing, others []int
 	for i, r := range rows {
@@ -39,7 +39,7 @@ func (n Runner) order(rows []Row) (together, alone []int) {
 	return append(together, others...), alone
 }
 
-// longRow is the time limit that only rows have which may take long.
+// longRow is a time limit that only rows have that may take long.
 const longRow = 30 * time.Second
 
 // mayTake orders rows by how long they may take.

@@ -10,27 +10,26 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// outer is what everything that one command starts may use together. Rows bound
+// outer limits everything that one command starts, in total. Rows limit
 // themselves, far below this: it is for a payload or a launcher that does not.
 type outer struct {
 	processes int
-	memory    int64 // bytes that no other process has too
+	memory    int64 // bytes not shared with other processes
 	every     time.Duration
 }
 
 // mostOuter is several times what the greediest rows use (RES-001, RES-002), and
-// less than what makes a machine of today unusable.
+// less than what makes a current machine unusable.
 var mostOuter = outer{processes: 4096, memory: 3 << 30, every: 200 * time.Millisecond}
 
-// runWithin is cmd.Run for a launcher of w, which is ended with all that it has
-// started when that uses too much. excess says of what.
+// runWithin is cmd.Run for a launcher of w. If the launcher and its descendants
+// use too much, all are ended; excess is what they used too much of.
 func runWithin(cmd *exec.Cmd, w *World) (excess string, err error) {
 	if err := cmd.Start(); err != nil {
 		return "", err
@@ -46,10 +45,10 @@ func runWithin(cmd *exec.Cmd, w *World) (excess string, err error) {
 	return <-said, err
 }
 
-// watch looks at what root has started until stop is closed, and once more then, or
+// watch checks what root has started until stop is closed and once more then, or
 // until it was too much.
 func (l outer) watch(root int, world string, stop <-chan struct{}) string {
-	own := family{world: world, members: map[int]process{}, others: map[int]string{}}
+	own := family{world: world, members: map[int]process{}, others: map[int]int64{}}
 	tick := time.NewTicker(l.every)
 	defer tick.Stop()
 	for ended := false; !ended; {
@@ -74,25 +73,27 @@ func (l outer) watch(root int, world string, stop <-chan struct{}) string {
 	return ""
 }
 
-// family are the processes that come from one, also those whose parents have
-// ended: whoever was seen once stays, and so do those in its group and session,
-// and those whose environment or directory is that of the world.
+// family are the descendants of one process, also those whose parents have ended:
+// a process once seen stays in it, and so do those in its group and session, and
+// those with an environment or directory of the world.
 type family struct {
 	world   string // in the path of everything of the world
-	since   int64  // when the first of them started, in ticks of the kernel's clock
+	since   int64  // when the first of them started, in clock ticks of the kernel; 0 until that is known
 	members map[int]process
-	others  map[int]string // process that was looked at to when it was started
+	others  map[int]int64 // checked processes: pid to start time
 }
 
-// process is a line of /proc/N/stat (proc(5)).
-type process struct {
-	pid, parent, group, session int
-	started                     string // a number that is used again is another process
-	resident                    int64  // bytes
-}
-
+// find finds the descendants of root. A process older than root cannot be one of
+// them.
 func (f *family) find(root int) {
-	all := processes()
+	if f.since == 0 {
+		p, ok := processOf(root)
+		if !ok {
+			return
+		}
+		f.since, f.members[root] = p.started, p
+	}
+	all := started.since(f.since)
 	for pid, p := range f.members {
 		if all[pid].started != p.started {
 			delete(f.members, pid)
@@ -100,12 +101,8 @@ func (f *family) find(root int) {
 		}
 		f.members[pid] = all[pid]
 	}
-	if p, ok := all[root]; ok {
-		f.members[root] = p
-		f.since, _ = strconv.ParseInt(p.started, 10, 64)
-	}
 	ours := func(pid int) bool { _, ok := f.members[pid]; return ok }
-	pids := slices.Sorted(maps.Keys(all)) // parents mostly before their children
+	pids := slices.Sorted(maps.Keys(all)) // mostly parents before children
 	for grown := true; grown; {
 		grown = false
 		for _, pid := range pids {
@@ -117,11 +114,10 @@ func (f *family) find(root int) {
 	}
 }
 
-// marked says of a process with another parent that it stands in the world or has
-// its home there. Each is looked at once.
+// marked reports whether a process with another parent works in the world or has
+// its home there. Each is checked once.
 func (f *family) marked(p process) bool {
-	begun, err := strconv.ParseInt(p.started, 10, 64)
-	if err != nil || begun < f.since || f.since == 0 || f.others[p.pid] == p.started {
+	if f.others[p.pid] == p.started {
 		return false
 	}
 	f.others[p.pid] = p.started
@@ -133,8 +129,8 @@ func (f *family) marked(p process) bool {
 	return err == nil && bytes.Contains(env, []byte(f.world)) && p.parent != os.Getpid()
 }
 
-// memory is what the family has, in bytes; it looks closely only where the rough
-// sum, in which what is shared counts for each, is more than most.
+// memory returns the memory of the family in bytes. It measures exactly only if
+// the rough sum, in which shared memory counts for each process, exceeds most.
 func (f *family) memory(most int64) int64 {
 	var rough, share int64
 	for _, p := range f.members {
@@ -149,8 +145,8 @@ func (f *family) memory(most int64) int64 {
 	return share
 }
 
-// end kills the family until none of it is left: what forks while it is counted is
-// found the next time, and what forks in a group of ours dies with the group.
+// end kills the family until none of it is left: what forks during one pass is
+// found in the next, and what forks in a group of ours dies with the group.
 func (f *family) end(root int) {
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		left := 0
@@ -168,70 +164,4 @@ func (f *family) end(root int) {
 		time.Sleep(10 * time.Millisecond)
 		f.find(root)
 	}
-}
-
-// processes are all that there are.
-func processes() map[int]process {
-	dir, err := os.Open("/proc")
-	if err != nil {
-		return nil
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(-1)
-	all := make(map[int]process, len(names))
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if p, ok := processOf(pid); ok {
-			all[pid] = p
-		}
-	}
-	return all
-}
-
-// statFields reads the fields of a process behind its name (proc_pid_stat(5)):
-// state, parent, group, session, the 19th the time of its start, the 21st its
-// resident pages. Package sys could do it, but a probe shares no code with what
-// it examines.
-func statFields(pid int) ([]string, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return nil, err
-	}
-	f := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	if len(f) < 22 {
-		return nil, fmt.Errorf("/proc/%d/stat has %d fields behind the name: %w", pid, len(f), os.ErrInvalid)
-	}
-	return f, nil
-}
-
-func processOf(pid int) (process, bool) {
-	f, err := statFields(pid)
-	if err != nil {
-		return process{}, false
-	}
-	number := func(i int) int { n, _ := strconv.Atoi(f[i]); return n }
-	return process{pid: pid, parent: number(1), group: number(2), session: number(3),
-		started: f[19], resident: int64(number(21)) * int64(os.Getpagesize())}, true
-}
-
-// dead says that pid has ended, and at most waits to be asked how.
-func dead(pid int) bool {
-	f, err := statFields(pid)
-	return err != nil || f[0] == "Z" || f[0] == "X"
-}
-
-// share is what p has of its own and its part of what it has with others;
-// everything it has where the kernel does not tell.
-func (p process) share() int64 {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.pid))
-	for line := range bytes.Lines(text) {
-		if rest, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
-			kib, _ := strconv.ParseInt(string(bytes.TrimSpace(bytes.TrimSuffix(bytes.TrimSpace(rest), []byte("kB")))), 10, 64)
-			return kib << 10
-		}
-	}
-	return p.resident
 }

@@ -24,8 +24,8 @@ func (g greedy) Run(ctx context.Context, w *World, c Command, _ []string) Observ
 	return Start(ctx, w, c, []string{"sh", "-c", g.script}, []string{"PATH=" + os.Getenv("PATH")})
 }
 
-// TestNothingUsesMoreThanItMay: whoever forks or takes memory without end is ended
-// with all that it started, also what has left its group and its parent.
+// TestNothingUsesMoreThanItMay: a payload that forks or takes memory without end
+// is ended with all that it started, also what has left its group and its parent.
 func TestNothingUsesMoreThanItMay(t *testing.T) {
 	mark := hexes(8)
 	sleep := "sh -c 'sleep 300 & wait' " + mark

@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// runner makes worlds below the home, where a user's projects are: a sandbox
-// with a private /tmp would hide them there without any merit.
+// runner makes worlds below the home, where a user's projects are: a sandbox with
+// a private /tmp would hide worlds there without any merit.
 func runner(t *testing.T) probe.Runner {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -26,14 +26,14 @@ func runner(t *testing.T) probe.Runner {
 	return probe.Runner{Prober: testenv.Prober(t), Dir: home}
 }
 
-// outside is what rows find in a private network.
+// outside is the network that rows have in a private network.
 func outside(t *testing.T, n *testenv.Network) *probe.Outside {
 	return &probe.Outside{Listen: n.Listen, ListenPacket: n.ListenPacket,
 		Certificate: func(names ...string) tls.Certificate { return n.Certificate(t, names...) }}
 }
 
-// chosen are the rows that PROBE_ROWS names, by prefixes of their IDs and
-// separated by commas; all of them when it is empty.
+// chosen returns the rows selected by PROBE_ROWS: prefixes of IDs, separated by
+// commas; all rows if it is empty.
 func chosen() []probe.Row {
 	want := os.Getenv("PROBE_ROWS")
 	var out []probe.Row
@@ -48,18 +48,18 @@ func chosen() []probe.Row {
 	return out
 }
 
-// needing are those of rows that need a network, or those that do not.
+// needing returns the rows that need a network, or those that do not.
 func needing(network bool, rows []probe.Row) []probe.Row {
 	return slices.DeleteFunc(rows, func(r probe.Row) bool { return slices.Contains(r.Needs, "network") != network })
 }
 
-// TestBare is the proof that each row proves something: without a sandbox it
-// escapes.
+// TestBare proves that each row proves something: without a sandbox it escapes,
+// with each of its spellings, and each of its payloads is executed.
 func TestBare(t *testing.T) { bare(t, runner(t), needing(false, chosen())) }
 
-// left says that a row is left out: to the ordinary user who runs the tests after
-// root, for what escapes without root's rights escapes with them; of the race
-// detector's pass, where nothing goes on beside the prober.
+// left reports whether a row is left out: as root, if the ordinary user who runs
+// the tests next plays it, because what escapes without root's rights escapes
+// with them; in the pass of the race detector, if nothing runs beside the prober.
 func left(r probe.Row) bool {
 	if os.Getenv(testenv.Raced) != "" {
 		return r.Drive == nil && !slices.Contains(r.Needs, "network")
@@ -70,7 +70,7 @@ func left(r probe.Row) bool {
 	return os.Getenv(testenv.Twice) != "" && os.Geteuid() == 0 && r.Bare == "" && r.BareUser == "" && !slices.ContainsFunc(r.Needs, special)
 }
 
-// TestBareInANetwork is TestBare for the rows that need one.
+// TestBareInANetwork is TestBare for the rows that need a network.
 func TestBareInANetwork(t *testing.T) {
 	testenv.WithNetwork(t, nil, func(t *testing.T, n *testenv.Network) {
 		r := runner(t)
@@ -79,9 +79,9 @@ func TestBareInANetwork(t *testing.T) {
 	})
 }
 
-// lacking ends the test of a row for which this machine lacks something, as
-// skipped. Where features are promised, TestMatrix says what may be lacking; and what
-// only the other user can do is played in the other pass.
+// lacking skips the test of a row for which this machine lacks something. Where
+// features are promised, TestMatrix decides what may be lacking; and what only the
+// other user can do is played in the other pass.
 func lacking(t *testing.T, res probe.Result) {
 	t.Helper()
 	if needs := res.Row.Needs; os.Getenv(testenv.Want) == "" && !slices.Contains(needs, "root") && !slices.Contains(needs, "user") {
@@ -94,6 +94,9 @@ func bare(t *testing.T, r probe.Runner, rows []probe.Row) {
 	for _, res := range r.Run(t.Context(), probe.None{}, slices.DeleteFunc(rows, left)) {
 		t.Run(res.Row.ID, func(t *testing.T) {
 			t.Logf("%v in %v: %s", res.Verdict, res.Took.Round(time.Millisecond), res.Reason)
+			if !res.Missing {
+				each(t, res)
+			}
 			switch {
 			case res.Missing:
 				lacking(t, res)
@@ -112,5 +115,24 @@ func bare(t *testing.T, r probe.Runner, rows []probe.Row) {
 				t.Errorf("must escape without a sandbox")
 			}
 		})
+	}
+}
+
+// each checks more than that the row escapes: a spelling that does not work without
+// a sandbox would count as held by every sandbox, and so would a payload that is
+// never executed.
+func each(t *testing.T, res probe.Result) {
+	for _, wrong := range probe.Unexecuted(res) {
+		t.Errorf("%s: %s", wrong, res.Effects)
+	}
+	if res.Row.Action != "tricks" && res.Row.Action != "pushes" || slices.Contains(res.Row.Needs, "network") {
+		return
+	}
+	for _, a := range res.Said {
+		// The inside does not always show that a service was reached.
+		reached := strings.Contains(a.Text, "nothing refuses it") && strings.Contains(strings.Join(res.Effects, "\n"), "was reached")
+		if !a.Done && a.Phase == "" && !reached {
+			t.Errorf("%s: %s %s", a.Attempt, a.Errno, strings.ToValidUTF8(a.Text, "?"))
+		}
 	}
 }

@@ -15,41 +15,41 @@ import (
 
 // Recorder is a target that keeps a record of what is done in it.
 type Recorder interface {
-	// KeepsRecord says whether it does so as it is called.
+	// KeepsRecord reports whether it does so when called like this.
 	KeepsRecord() bool
-	// Logs are the files that it wrote in w, a line of JSON for each attempt.
+	// Logs are the files that it wrote in w, one line of JSON per attempt.
 	Logs(w *World) []string
-	// Record asks the target itself about the run in w that was begun last.
+	// Record asks the target itself about the last run in w.
 	Record(w *World) (Record, error)
 	// Story is that run as the target tells it, as data: see [calls].
 	Story(w *World) ([]byte, error)
-	// Reader is the path of the program by which a person reads the records.
+	// Reader is the path of the program that shows the records to a user.
 	Reader() string
-	// Recording returns the target as it is called to record at that level.
+	// Recording returns the target called to record at that level.
 	Recording(level string) Target
 }
 
-// stateOfHoldfast is where Holdfast keeps its records. Rows lay files there for
+// stateOfHoldfast is where Holdfast keeps its records. Rows put files there for
 // every target.
 const stateOfHoldfast = "H/.local/state/holdfast"
 
-// Record is what a target has kept of its last run. The zero value is that of a
+// Record is what a target has kept of its last run. The zero value is for a
 // target that keeps none.
 type Record struct {
-	Path    string // a line of JSON for each attempt; "" for none
-	Verdict string // of the target's own check: COMPLETE when nothing is missing or altered
-	Why     string // what that check said besides
-	Shown   []byte // as the target tells it on a terminal
+	Path    string // one line of JSON per attempt; "" for none
+	Verdict string // of the target's own check: COMPLETE if nothing is missing or altered
+	Why     string // what else that check printed
+	Shown   []byte // as the target shows it on a terminal
 	Size    int64  // bytes of everything that the target keeps
 }
 
-// Attempt is one line of a record. As something that a row looks for, a field
-// that is empty stands for anything.
+// Attempt is one line of a record. As something that a row looks for, an empty
+// field matches anything.
 type Attempt struct {
 	Action, Object, Verdict, Layer, Error string
 
-	// Resolved is the object without the spelling by which it was asked for; ""
-	// when there is no difference. Who looks for an object finds it by either.
+	// Resolved is the object without the spelling that was used for it; "" if there is
+	// no difference. Either matches.
 	Resolved string
 
 	Process struct {
@@ -63,8 +63,8 @@ type Attempt struct {
 	// Arg must be among the arguments of the process.
 	Arg string `json:"-"`
 
-	// ByStat says, of something that a row looks for, that stat(2) alone asks for
-	// it: see [byStat].
+	// ByStat is set, in something that a row looks for, if only stat(2) asks for it:
+	// see [byStat].
 	ByStat bool `json:"-"`
 }
 
@@ -79,7 +79,7 @@ func (a Attempt) matches(got Attempt) bool {
 	if a.Verdict == "denied" && (a.Layer == "" || a.Layer == "view") && got.Detail["kept"] == "private" {
 		got.Verdict, got.Layer = a.Verdict, a.Layer // a private directory took it: the place itself was not reached
 		if a.Object == got.Detail["to"] || a.Object == got.Detail["to_resolved"] {
-			got.Object = a.Object // it got this name
+			got.Object = a.Object // its name there
 		}
 	}
 	prefix, open := strings.CutSuffix(a.Object, "*")
@@ -102,9 +102,9 @@ func (a Attempt) matches(got Attempt) bool {
 	return false
 }
 
-// mark is a text that every line has on which a stands: a whole record is not to
-// be decoded for the sake of a few lines. A text that JSON may write in another
-// way is none.
+// mark returns a text that every line matching a contains, so that a whole record
+// need not be decoded for a few lines. It returns nil for a text that JSON may
+// escape.
 func (a Attempt) mark() []byte {
 	object := strings.TrimSuffix(a.Object, "*")
 	for _, c := range []byte(object) {
@@ -142,7 +142,7 @@ func (r Record) each(f func(line []byte) error) error {
 	}
 }
 
-// missing returns those of wants that the record does not have.
+// missing returns the wants that the record does not have.
 func (r Record) missing(wants []Attempt) (absent []Attempt, err error) {
 	found := make([]bool, len(wants))
 	marks := make([][]byte, len(wants))
@@ -176,24 +176,24 @@ func (r Record) missing(wants []Attempt) (absent []Attempt, err error) {
 	return absent, err
 }
 
-// record is what the target kept of the last run.
+// record returns what the target kept of the last run.
 func (w *World) record() (Record, error) {
 	if t, ok := w.target.(Recorder); ok {
 		return t.Record(w)
 	}
-	// Without a sandbox the row must be able to fail. Another sandbox may be a good
-	// one and keep no record.
+	// Without a sandbox the row must be able to fail. Another sandbox may be good and
+	// keep no record.
 	_, bare := w.target.(None)
 	w.recordless = !bare
 	return Record{Why: "the target keeps no record"}, nil
 }
 
-// hostLacks is what makes a record PARTIAL by the host alone, and not by what
+// hostLacks makes a record PARTIAL because of the host, not because of what
 // happened inside.
 const hostLacks = "/dev/fuse cannot be opened"
 
-// whole demands a record to which nothing was done and in which nothing is
-// missing that this host could have shown.
+// whole demands a record that was not altered and lacks nothing that this host
+// could have shown.
 func whole(w *World, _ Observation) []string {
 	rec, err := w.record()
 	switch {
@@ -207,7 +207,8 @@ func whole(w *World, _ Observation) []string {
 	return nil
 }
 
-// problems are those that the check named, but for those with one of the texts.
+// problems returns those that the check named, without those that contain one of
+// the texts.
 func (r Record) problems(but ...string) (out []string) {
 	_, problems, _ := strings.Cut(r.Why, "\n")
 	for line := range strings.Lines(problems) {
@@ -218,8 +219,8 @@ func (r Record) problems(but ...string) (out []string) {
 	return out
 }
 
-// summarised demands a record to which nothing was done, and in which nothing is
-// missing but what it says that it has only counted.
+// summarised demands a record that was not altered and lacks nothing but what it
+// declares as only counted.
 func summarised(w *World, o Observation) []string {
 	rec, err := w.record()
 	if err != nil || rec.Verdict != "GAPS" && rec.Verdict != "PARTIAL" {
@@ -228,12 +229,13 @@ func summarised(w *World, o Observation) []string {
 	return rec.problems("stand summarised", "some are only counted", hostLacks)
 }
 
-// recorded demands that a whole record has each of the attempts, as templates.
+// recorded demands that a whole record has each of the attempts, which are
+// templates.
 func recorded(wants ...Attempt) func(*World, Observation) []string {
 	return both(whole, has(wants...))
 }
 
-// unlessAbsent demands that the record has an attempt that left a file.
+// unlessAbsent demands that the record has an attempt if it left a file.
 func unlessAbsent(file string, want Attempt) func(*World, Observation) []string {
 	return func(w *World, o Observation) []string {
 		if !exists(w.Path(file)) {
@@ -243,7 +245,7 @@ func unlessAbsent(file string, want Attempt) func(*World, Observation) []string 
 	}
 }
 
-// notRecorded begins the effect that an attempt stands nowhere in the record.
+// notRecorded begins the effect that an attempt is not in the record.
 const notRecorded = "nothing in the record says: "
 
 // has demands that the record has each of the attempts.

@@ -55,7 +55,7 @@ func writeClass(b *bytes.Buffer, class string, rows []Row) {
 	}
 }
 
-// facts are what Reference says about a row, a line each.
+// facts returns what Reference prints about a row, one line each.
 func facts(r Row) [][2]string {
 	kind := string(r.Kind)
 	if r.Core {

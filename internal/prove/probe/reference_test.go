@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReference looks for each row in what is printed.
+// TestReference looks for each row in the output.
 func TestReference(t *testing.T) {
 	text := Reference()
 	for _, r := range All() {

@@ -15,14 +15,13 @@ import (
 	"holdfast.dev/holdfast/internal/prove/replay"
 )
 
-// armed is what a row plants for the human who comes afterwards, and what came
-// of it.
+// armed is what a row plants for the human who comes later, and the result.
 type armed struct {
-	token  string // that a genuine mark carries; "" when nothing is planted
+	token  string // in every genuine mark; "" if nothing is planted
 	result replay.Result
 }
 
-// arm chooses what the payloads of this world are known by.
+// arm chooses the token of this world's payloads.
 func (w *World) arm() {
 	w.armed.token = hexes(8)
 	w.Arg("trip=" + strings.TrimSpace(replay.Trip(w.O, w.armed.token, "")))
@@ -42,12 +41,12 @@ func (w *World) stage() replay.Stage {
 	for _, dir := range records {
 		s.Leave = append(s.Leave, filepath.Join(w.H, dir))
 	}
-	s.Leave = append(s.Leave, w.Path("W/.roam")) // of a second run: it changes while it is copied
+	s.Leave = append(s.Leave, w.Path("W/.roam")) // of a second run: it changes during the copy
 	return s
 }
 
 // Replay plays the human who comes back after the run. What it finds is for the
-// oracle; a replay that failed makes the row inconclusive.
+// oracle; a failed replay makes the row inconclusive.
 func (s *Session) Replay(programs ...replay.Program) {
 	res, err := s.World.stage().Play(s.ctx, programs...)
 	s.World.armed.result.Marks = append(s.World.armed.result.Marks, res.Marks...)
@@ -69,8 +68,8 @@ func (s *Session) Reread(readers ...replay.Reader) {
 	w.armed.result.Marks = append(w.armed.result.Marks, marks...)
 }
 
-// fired is the oracle of a replay: nothing that was planted may be executed,
-// but for files that a developer edits all day, if the launcher named them.
+// fired is the oracle of a replay: no payload may be executed, except from files
+// that a developer edits all the time, if the launcher named them.
 func fired(plants ...planted) func(*World, Observation) []string {
 	flagged := map[string]string{}
 	for _, p := range plants {
@@ -94,14 +93,14 @@ func fired(plants ...planted) func(*World, Observation) []string {
 // planted is one payload of a row.
 type planted struct {
 	inside.Plant `yaml:",inline"`
-	// Flag is the name that the launcher must say at the end if it lets this
-	// stand, a template; "" where it may not stand.
+	// Flag is the name that the launcher must print at the end if it leaves this in
+	// place, a template; "" if it may not.
 	Flag string `yaml:"flag" json:"flag,omitempty"`
 	// Never is the reason why no program executes it even without a sandbox.
 	Never string `yaml:"never" json:"never,omitempty"`
 }
 
-// plantsArg is the argument of the action replay-plant.
+// plantsArg returns the argument of the action replay-plant.
 func plantsArg(plants []planted) string {
 	var list []inside.Plant
 	for _, p := range plants {

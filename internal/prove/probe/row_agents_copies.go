@@ -11,23 +11,23 @@ import (
 	"strings"
 )
 
-// Copying is a target that gives an agent copies of the user's settings, and keeps
-// what it changes there until a human takes it over.
+// Copying is a target that gives an agent copies of the user's settings and holds
+// its changes there until a human takes them over.
 type Copying interface {
-	// WithCopies returns the target as it is called for Claude Code.
+	// WithCopies returns the target called for Claude Code.
 	WithCopies() Target
 	// ShowCopies returns what a human is shown of the changes.
 	ShowCopies(w *World) ([]byte, error)
-	// TakeOver does what the end of such a text says that puts it into the user's
-	// files. That the target refuses is no error.
+	// TakeOver follows the instructions at the end of that text for putting the changes
+	// into the user's files. A refusal of the target is not an error.
 	TakeOver(w *World, shown []byte) error
 }
 
-// takenOverAnyway is what may be taken over, and shows that something can be.
+// takenOverAnyway may be taken over, and shows that something can be.
 const takenOverAnyway = "H/.claude/commands/good.md"
 
-// ownSessions makes the directory of the agent's sessions in this workspace, which a
-// run of it may make.
+// ownSessions makes the directory of the agent's sessions in this workspace, which
+// its run may make.
 func ownSessions(w *World) error {
 	w.made(w.Path(takenOverAnyway))
 	slug := strings.Map(func(r rune) rune {
@@ -39,8 +39,8 @@ func ownSessions(w *World) error {
 	return os.MkdirAll(w.Path("H/.claude/projects/"+slug), 0o755)
 }
 
-// takenOver plays the row, and has a human take over what the agent changed, but
-// for one who is shown all of these words: he sees what it would do.
+// takenOver plays the row and has a human take over what the agent changed,
+// unless all of these words are shown: then the human sees what it would do.
 func takenOver(words ...string) func(*Session) {
 	return func(s *Session) {
 		t, ok := s.Target.(Copying)
@@ -58,7 +58,7 @@ func takenOver(words ...string) func(*Session) {
 }
 
 // takenOverLater plays the row, shows a human what the agent changed, has the agent
-// change more, and then has the human take over what he saw.
+// change more, and then has the human take over what was shown.
 func takenOverLater(late planted) func(*Session) {
 	return func(s *Session) {
 		after := Command{Action: s.Row.Action, Args: []string{plantsArg([]planted{late})}}
@@ -74,7 +74,7 @@ func takenOverLater(late planted) func(*Session) {
 	}
 }
 
-// withCopies runs c for an agent, and returns what is shown of its changes.
+// withCopies runs c for an agent and returns what is shown of its changes.
 func (s *Session) withCopies(t Copying, c Command) []byte {
 	before := s.Target
 	defer func() { s.Target = before }()
@@ -96,7 +96,7 @@ func (s *Session) takeOver(t Copying, shown []byte) {
 	}
 }
 
-// takenOverByLink takes the changes over, and demands that the harmless one of them came.
+// takenOverByLink takes the changes over and demands that the harmless one arrived.
 func takenOverByLink(s *Session) {
 	takenOver()(s)
 	if !exists(s.World.Path(takenOverAnyway)) {

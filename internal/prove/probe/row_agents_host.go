@@ -24,7 +24,8 @@ func ownSettings(w *World) error {
 		w.File("H/.codex/config.toml", `notify = ["python3", "`+w.Path("W/ci/tell.py")+`"]`))
 }
 
-// pasted starts the launcher by a handler that ends no list of flags.
+// pasted starts the launcher from a handler that does not terminate its list of
+// flags.
 func pasted(words ...string) func(*World) error {
 	return func(w *World) error {
 		launch, err := w.helper()
@@ -42,7 +43,8 @@ func pasted(words ...string) func(*World) error {
 	}
 }
 
-// knownTemp plants a link below /tmp, under names that the row tells the action.
+// knownTemp plants links below /tmp, under names that the row passes to the
+// action.
 func knownTemp(w *World) error {
 	dir := "/tmp/probe-agent-" + hexes(6)
 	if err := os.Mkdir(dir, 0o777); err != nil {
@@ -54,8 +56,8 @@ func knownTemp(w *World) error {
 	return errors.Join(os.Symlink(w.Path("O/canary"), dir+"/response.md"), os.Symlink(w.Path("O/sub"), dir+"/sub"))
 }
 
-// watchedTemp makes a temporary directory of the launcher's and looks at what
-// comes into being there, also when it goes again.
+// watchedTemp makes a temporary directory for the launcher and watches what
+// appears there, even briefly.
 func watchedTemp(w *World) error {
 	dir := w.Path("B/tmp")
 	if err := errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777|os.ModeSticky)); err != nil {
@@ -89,7 +91,7 @@ func (m made) effects() []string {
 
 func (made) received() []byte { return nil }
 
-// runnableScripts makes those files of the project programs that are to be.
+// runnableScripts makes the files of the project executable that should be.
 func runnableScripts(w *World) error {
 	for _, t := range []string{"W/scripts/lint.sh", "W/tools/server"} {
 		if err := os.Chmod(w.Path(t), 0o755); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -100,7 +102,7 @@ func runnableScripts(w *World) error {
 }
 
 // thenOutside plays the row, and then starts the stand-in outside, as its user
-// would, in every directory of the workspace that has settings.
+// would, in every directory of the workspace with settings.
 func thenOutside(s *Session) {
 	s.Run(Command{Options: s.Row.Options})
 	agent, err := s.World.helper()
@@ -119,7 +121,7 @@ func thenOutside(s *Session) {
 		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 		c.WaitDelay = time.Second
-		// What it says does not count: what it starts leaves a file outside.
+		// Its output does not count: what it starts leaves a file outside.
 		if err := c.Run(); err != nil && c.ProcessState == nil {
 			s.Fail(fmt.Errorf("starting the agent outside: %w", err))
 		}

@@ -18,15 +18,15 @@ import (
 	"unicode"
 )
 
-// oneServer is a project with one server that behaves so.
+// oneServer is a project with one server that behaves like this.
 func oneServer(behave string) func(*World) error {
 	return project(func(h hostile) map[string]any {
 		return map[string]any{".cursor/mcp.json": tree{"mcpServers": tree{behave: h.server(behave, behave)}}}
 	})
 }
 
-// pathsBelow names what a server of files is asked for. The server compares
-// texts, so what begins with W and is no part of it keeps its spelling.
+// pathsBelow sets the paths that a file server is asked for. The server compares
+// texts, so a path that begins with W but is not below it keeps its spelling.
 func pathsBelow(templates ...string) func(*World) error {
 	return func(w *World) error {
 		var paths []string
@@ -38,16 +38,16 @@ func pathsBelow(templates ...string) func(*World) error {
 	}
 }
 
-// hiddenNames are arguments of a server in the same characters: a launcher may
-// show them.
+// hiddenNames makes a server with control and hidden characters in its arguments:
+// a launcher may show them.
 func hiddenNames(w *World) error {
 	h := hostile{w: w, more: []string{"say=\x1b]0;owned\x07\u202egnp.exe\u202c\U000e0072\U000e006d\u200b"}}
 	b := tree{"mcpServers": tree{"b": h.server("hidden-names", "matrix")}}
 	return project(func(hostile) map[string]any { return map[string]any{".roo/mcp.json": b} })(w)
 }
 
-// shownPlainly demands that the record is shown without characters that act or
-// hide.
+// shownPlainly demands that the record is shown without control or hidden
+// characters.
 func shownPlainly(w *World, _ Observation) []string {
 	rec, err := w.record()
 	if err != nil {
@@ -67,7 +67,7 @@ func shownPlainly(w *World, _ Observation) []string {
 	return nil
 }
 
-// otherSession keeps a server in one run, and asks it from a second one and from
+// otherSession keeps a server in one run, and calls it from a second one and from
 // outside.
 func otherSession(s *Session) {
 	w := s.World
@@ -78,7 +78,7 @@ func otherSession(s *Session) {
 	}
 	at := free.Addr().String()
 	free.Close()
-	socket := "/tmp/probe-mcp-" + hexes(4) // which every sandbox has a directory for
+	socket := "/tmp/probe-mcp-" + hexes(4) // every sandbox has a directory for it
 	defer os.Remove(socket)                // left there without a sandbox
 	services := "at=tcp " + at + "\nunix @mcp-" + hexes(4) + "\nunix " + socket
 	wait := s.Start(Command{Action: "mcp-serve", Args: []string{"secret=" + w.Token("what the server knows"), services}})
@@ -98,13 +98,14 @@ func otherSession(s *Session) {
 	}
 }
 
-// finding is an effect that a drive has seen itself.
+// finding is an effect that a drive saw itself.
 type finding []string
 
 func (f finding) effects() []string { return f }
 func (finding) received() []byte    { return nil }
 
-// resourceURIs tells the action the files outside in every form that a URI may have.
+// resourceURIs passes the files outside to the action in every form that a URI may
+// have.
 func resourceURIs(w *World) error {
 	var uris []string
 	for _, form := range []string{"file://%s", "file:%s", "file://localhost%s", "file:///.%s", "file:////%s", "file:///%%2e%%2e/..%s", "file:///proc/self/root%s", "file:///proc/thread-self/cwd/../../../../../../../../..%s"} {
@@ -115,7 +116,7 @@ func resourceURIs(w *World) error {
 	return nil
 }
 
-// pageOfServer tells the action an address of a page that has a command in it.
+// pageOfServer passes the address of a page with a command in it to the action.
 func pageOfServer(w *World) error {
 	h := hostile{w: w}
 	w.Arg("page=http://server.test/\"; $RUN; : \"")
@@ -128,7 +129,7 @@ func shadowedServer(h hostile) map[string]any {
 	return map[string]any{".cursor/mcp.json": tree{"mcpServers": tree{"a": h.server("trusted", "plain"), "z": h.server("shadow", "poisoned")}}}
 }
 
-// twoServices listens at both loopback addresses, and tells the action where.
+// twoServices listens on both loopback addresses and passes them to the action.
 func twoServices(w *World) error {
 	var at []string
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
@@ -142,7 +143,7 @@ func twoServices(w *World) error {
 	return nil
 }
 
-// namedLikeAnAgent has the command be called as an agent is that has hooks.
+// namedLikeAnAgent gives the command the name of an agent that has hooks.
 func namedLikeAnAgent(w *World) error {
 	agent := filepath.Join(filepath.Dir(w.prober), "claude")
 	if err := os.Rename(w.prober, agent); err != nil {
@@ -167,10 +168,10 @@ func deniedTool(s *Session) {
 	s.Run(Command{})
 }
 
-// Gateway is a target that can stand between an agent outside and a server of tools.
+// Gateway is a target that can be between an agent outside and a server of tools.
 type Gateway interface {
-	// Serving returns the target as it is called to start the command as a server of
-	// tools. The agent speaks on the standard input.
+	// Serving returns the target called to start the command as a server of tools. The
+	// agent writes to the standard input.
 	Serving() Target
 }
 
@@ -178,7 +179,7 @@ type Gateway interface {
 const honestCall = `{"options":{"mode":"dry"}}`
 
 // throughGateway has an agent make the calls, after one that is allowed, under a
-// rule that denies the tool. Without a gateway the server gets them as they are.
+// rule that denies the tool. Without a gateway the server gets them directly.
 func throughGateway(rule string, calls []string) func(*Session) {
 	return func(s *Session) {
 		w, t := s.World, s.Target
@@ -202,7 +203,7 @@ func throughGateway(rule string, calls []string) func(*Session) {
 		w.Under = []string{"sh", "-c", `exec "$@" <"$0"`, w.Path("B/calls")}
 		s.Run(Command{})
 		w.Under, s.Target = nil, t
-		if serves { // what a server prints is for its agent, and no report of the prober
+		if serves { // what a server prints is for its agent, not a report of the prober
 			s.obs = s.obs[:len(s.obs)-1]
 		}
 		if heard, err := heardCalls(w); err != nil || len(heard) == 0 || heard[0].Mode != "dry" {
@@ -212,13 +213,13 @@ func throughGateway(rule string, calls []string) func(*Session) {
 	}
 }
 
-// options are the arguments of a call, as a server reads them that is written in Go.
+// options are the arguments of a call, as a server written in Go reads them.
 type options struct {
 	Mode string
 	Argv []string
 }
 
-// heardCalls are the calls that the server got.
+// heardCalls returns the calls that reached the server.
 func heardCalls(w *World) (out []options, err error) {
 	b, err := readSome(w.Path("W/heard"))
 	for line := range bytes.Lines(b) {
@@ -231,7 +232,8 @@ func heardCalls(w *World) (out []options, err error) {
 	return out, err
 }
 
-// wentThrough are the calls that the rule is against, and that the server got.
+// wentThrough returns the calls that the rule forbids and that reached the
+// server.
 func wentThrough(w *World, _ Observation) (out []string) {
 	heard, err := heardCalls(w)
 	if err != nil {

@@ -31,15 +31,15 @@ func tokensInRecords(w *World, _ Observation) []string {
 	return out
 }
 
-// What a launcher may use to look through what a run left. The rows leave what took
-// several times as much.
+// Limits for a launcher that looks through what a run left. The rows leave
+// something that used to take several times as much.
 const (
-	mostSettling  = 10 * time.Second // of processors
+	mostSettling  = 10 * time.Second // of processor time
 	mostSettled   = 768 * mebi       // of memory
 	mostInterrupt = 15 * time.Second // from an interrupt to the end
 )
 
-// cheap demands that the launcher used little to come to its end.
+// cheap demands that the launcher used little to finish.
 func cheap(_ *World, o Observation) (out []string) {
 	if o.Used > mostSettling {
 		out = append(out, fmt.Sprintf("the launcher used %v of processor time", o.Used.Round(time.Millisecond)))
@@ -50,8 +50,8 @@ func cheap(_ *World, o Observation) (out []string) {
 	return out
 }
 
-// thenEmptied plays the row and takes the content of the large indexes away, that
-// whoever looks for tokens does not read them.
+// thenEmptied plays the row and empties the large indexes, so that the search for
+// tokens need not read them.
 func thenEmptied(s *Session) {
 	s.Run(Command{})
 	emptied(s.World)
@@ -65,7 +65,7 @@ func emptied(w *World) {
 }
 
 // interrupted plays the row, interrupts the launcher twice when nothing runs inside
-// any more, and looks how long it goes on.
+// any more, and measures how long it continues.
 func interrupted(s *Session) {
 	w := s.World
 	wait := s.Start(Command{})
@@ -89,8 +89,8 @@ func interrupted(s *Session) {
 	emptied(w)
 }
 
-// unlooked demands that what was not taken away is named, or the workspace as one
-// that was not looked through.
+// unlooked demands that what was not taken away is named, or that the workspace
+// is named as not looked through.
 func unlooked(templates ...string) func(*World, Observation) []string {
 	each := named(nil, templates...)
 	return func(w *World, o Observation) []string {

@@ -12,11 +12,11 @@ import (
 
 // Holdfast decides nothing by the words of a command: the boundary is the
 // kernel's. The cases of these classes also name a decision, deny or ask, of a
-// layer of policy that a product may have above it. What counts here is the
-// effect alone, and it is looked for outside: a file that was made in O, a token
-// of H or O that was seen, a listener that was reached.
+// policy layer that a product may have above it. Only the effect counts here, and
+// it is looked for outside: a file made in O, a token of H or O that was seen, a
+// listener that was reached.
 
-// trickServices are what tricks that connect aim at.
+// trickServices are the targets of tricks that connect.
 func trickServices(w *World) error {
 	l, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -37,7 +37,8 @@ func bareOutside(w *World) error {
 	return errors.Join(err, trickServices(w))
 }
 
-// withLoader says that the host has no dynamic loader to speak of.
+// withLoader is trickServices on a host with a dynamic loader; others lack what
+// the row needs.
 func withLoader(w *World) error {
 	for _, pattern := range []string{"/lib*/ld-linux*.so.*", "/lib/ld-musl-*.so.1"} {
 		if found, _ := filepath.Glob(pattern); len(found) > 0 {
@@ -47,10 +48,9 @@ func withLoader(w *World) error {
 	return fmt.Errorf("%w: a dynamic loader", ErrMissing)
 }
 
-// saidPlainly demands that the launcher says nothing in characters that act or
-// hide.
+// saidPlainly demands that the launcher prints no control or hidden characters.
 func saidPlainly(_ *World, o Observation) []string {
-	said := strings.ReplaceAll(string(o.Stderr), "\r\n", "\n") // the end of a line on a raw terminal
+	said := strings.ReplaceAll(string(o.Stderr), "\r\n", "\n") // the line ending on a raw terminal
 	for _, bad := range actingOrHiding {
 		if strings.Contains(said, bad) {
 			return []string{fmt.Sprintf("the launcher said %+q, out of a name", bad)}

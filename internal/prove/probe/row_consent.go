@@ -13,20 +13,20 @@ import (
 )
 
 // Consenting is a target that asks a human before something is done. Granting
-// answers for w until ctx ends: the first that is asked with that word as its last
+// answers for w until ctx ends: the first request with that word as its last
 // argument is allowed for the session, everything else is denied.
 type Consenting interface {
 	Granting(ctx context.Context, w *World, word string)
-	// Answering answers for w until ctx ends: what has one of the words in its
-	// summary is allowed once where the word stands for true, and else denied. What
-	// has none waits.
+	// Answering answers for w until ctx ends: a request with one of the words in its
+	// summary is allowed once if the word maps to true, else denied. A request with
+	// none waits.
 	Answering(ctx context.Context, w *World, words map[string]bool)
-	// AllowingUntil allows for the session whatever is asked, until enough says so,
-	// and then takes all of it back.
+	// AllowingUntil allows every request for the session until enough returns true, and
+	// then revokes everything.
 	AllowingUntil(ctx context.Context, w *World, enough func() bool) error
 }
 
-// bareInside are the repositories that may be written, and not pushed to.
+// bareInside are repositories that may be written, but not pushed to.
 func bareInside(w *World) error {
 	for _, name := range []string{"r", "q"} {
 		dir := w.Path("W/pushed/" + name + ".git")
@@ -40,7 +40,7 @@ func bareInside(w *World) error {
 	return nil
 }
 
-// branches are those that were pushed and that nobody granted.
+// branches returns those that were pushed without a grant.
 func branches(w *World, _ Observation) []string {
 	var out []string
 	for _, pattern := range []string{"W/pushed/r.git/refs/heads/*", "W/pushed/q.git/refs/heads/*"} {
@@ -55,13 +55,14 @@ func branches(w *World, _ Observation) []string {
 	return out
 }
 
-// consentPolicy is a policy under which pushing is asked about or denied.
+// consentPolicy writes a policy that asks about pushing, or denies it.
 func consentPolicy(s *Session, word, more string) (string, error) {
 	path := s.World.B + "/consent-" + word + ".yaml"
 	return path, os.WriteFile(path, []byte("version: 1\nextends: local\n"+word+": [git-push]\n"+more), 0o600)
 }
 
-// underRule plays the row once, to a target that takes a policy under that rule.
+// underRule plays the row once, with a policy with that rule if the target takes
+// one.
 func underRule(word string) func(*Session) {
 	return func(s *Session) {
 		t, ok := s.Target.(Flagger)
@@ -108,7 +109,7 @@ func grantedOnce(s *Session) {
 	<-ended
 }
 
-// Lending is a target that has programs of the host give it secrets.
+// Lending is a target that gets secrets from programs of the host.
 type Lending interface {
 	// Lends makes the text the user's own policy.
 	Lends(w *World, policy string) error
@@ -124,7 +125,7 @@ func exchangedSource(w *World) error {
 		os.MkdirAll(w.Path("W/pair/0"), 0o755), os.Symlink(w.Path("O/bin"), w.Path("W/pair/0/a")), os.Symlink(w.Path("W/own"), w.Path("W/pair/0/b")))
 }
 
-// sourceOften fetches the secret until that has run the other program.
+// sourceOften fetches the secret until the other program has run.
 func sourceOften(s *Session) {
 	w := s.World
 	if t, ok := s.Target.(Lending); ok {
@@ -141,7 +142,7 @@ func sourceOften(s *Session) {
 	s.Run(Command{})
 }
 
-// oneMayConnect plays the row under a policy by which one other program alone may
+// oneMayConnect plays the row under a policy that lets only one other program
 // connect to a service of the host.
 func oneMayConnect(s *Session) {
 	port, heard, stop, err := hearing()

@@ -19,7 +19,7 @@ import (
 
 const secretOfGranted = "what stands in the file"
 
-// grantable makes the file, which is to change and is no canary.
+// grantable makes the file, which will change and is not a canary.
 func grantable(w *World) error {
 	if err := w.File("B/granted", strings.Repeat(".", 64)+w.Token(secretOfGranted)); err != nil {
 		return err
@@ -27,7 +27,7 @@ func grantable(w *World) error {
 	return os.Chmod(w.Path("B/granted"), 0o600)
 }
 
-// sameBut says what of B/granted is otherwise than writing to it makes it.
+// sameBut returns how B/granted differs from a file that was only written to.
 func sameBut(w *World, _ Observation) (out []string) {
 	path := w.Path("B/granted")
 	var st unix.Stat_t
@@ -53,8 +53,8 @@ func sameBut(w *World, _ Observation) (out []string) {
 	return out
 }
 
-// approvedWrites has a human allow all that is asked, and take it back when the
-// inside has made use of it.
+// approvedWrites has a human allow every request, and revoke it when the inside
+// has used it.
 func approvedWrites(s *Session) {
 	if err := grantable(s.World); err != nil {
 		s.Fail(err)
@@ -63,8 +63,8 @@ func approvedWrites(s *Session) {
 	allowedUntil(s, "ask: [outside-writes]\n")
 }
 
-// allowedUntil plays the row under a policy, allows for the session whatever is
-// asked until W/used is there, takes that back and says so by W/over.
+// allowedUntil plays the row under a policy, allows every request for the session
+// until W/used exists, revokes that and makes W/over.
 func allowedUntil(s *Session, rules string) {
 	w := s.World
 	t, ok := s.Target.(Flagger)
@@ -100,8 +100,8 @@ func allowedUntil(s *Session, rules string) {
 	}
 }
 
-// approvedTalk is a connection to a service of the host's that hears what is said
-// after the approval was taken back, or does not.
+// approvedTalk checks, with a connection to a service of the host, whether the
+// service hears what is sent after the approval was revoked.
 func approvedTalk(s *Session) {
 	port, heard, stop, err := hearing()
 	if err != nil {
@@ -128,7 +128,8 @@ func approvedTalk(s *Session) {
 	}
 }
 
-// hearing is a service of the host's, on its loopback, that tells what it hears.
+// hearing is a service on the host's loopback that sends what it hears to a
+// channel.
 func hearing() (port string, heard chan string, stop func(), err error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -163,21 +164,21 @@ func hear(c net.Conn, heard chan<- string) {
 	}
 }
 
-// janitorKilled kills what the launcher has started to look after the run, and
-// nothing else, while something runs inside. Its status must not be the one that
-// promises that nothing ran.
+// janitorKilled kills the children that the launcher started to look after the
+// run, and nothing else, while something runs inside. Its status must not be the
+// one that promises that nothing ran.
 func janitorKilled(s *Session) {
 	w := s.World
 	wait := s.Start(Command{})
 	if !w.appears("W/beat") {
 		s.Fail(errors.New("nothing ran that could be ended"))
 	}
-	time.Sleep(200 * time.Millisecond) // what comes in the last moment may be in no record
+	time.Sleep(200 * time.Millisecond) // the last moment may be in no record
 	killed := 0
 	for _, pid := range launchersOf(w) {
 		killed += killChildren(pid)
 	}
-	if bare := running(filepath.Base(w.B) + "/"); killed == 0 && len(bare) > 0 { // nothing stands between: the command itself is what there is to kill
+	if bare := running(filepath.Base(w.B) + "/"); killed == 0 && len(bare) > 0 { // without a launcher, the command itself is killed
 		_ = syscall.Kill(bare[0], syscall.SIGKILL)
 		killed++
 	}
@@ -194,7 +195,7 @@ func janitorKilled(s *Session) {
 	s.Run(Command{Action: "nothing-denied"})
 }
 
-// killChildren kills the children of a process, and says how many there were.
+// killChildren kills the children of a process and returns their number.
 func killChildren(pid int) (n int) {
 	for _, child := range childrenOf(pid) {
 		if syscall.Kill(child, syscall.SIGKILL) == nil {
@@ -204,7 +205,7 @@ func killChildren(pid int) (n int) {
 	return n
 }
 
-// childrenOf are the children of a process.
+// childrenOf returns the children of a process.
 func childrenOf(pid int) (out []int) {
 	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	for _, task := range tasks {

@@ -18,8 +18,8 @@ func lateSecret(s *Session) {
 	madeLate(s, "H/.config/gh/hosts.yml", "O/late")
 }
 
-// madeLate makes secrets when the command says that it has looked once. A command
-// that never does is judged by what it says, or does not say.
+// madeLate makes secrets when the command reports that it has looked once. A
+// command that never does is judged by what it reports, or does not report.
 func madeLate(s *Session, secrets ...string) {
 	w := s.World
 	wait := s.Start(Command{Options: s.Row.Options})
@@ -44,7 +44,7 @@ func containsAny(b []byte, words ...string) bool {
 	return false
 }
 
-// armedConfigs reports configurations in which a program is named.
+// armedConfigs reports configurations that name a program.
 func armedConfigs(paths ...string) func(*World, Observation) []string {
 	return func(w *World, _ Observation) []string {
 		var out []string
@@ -69,7 +69,7 @@ func armedGitFile(w *World, _ Observation) []string {
 	return armedConfigs("W/elsewhere/config")(w, Observation{})
 }
 
-// lateWorkspaceSecret fills a hidden name while the command is looking for it.
+// lateWorkspaceSecret creates a hidden name while the command is looking for it.
 func lateWorkspaceSecret(s *Session) {
 	madeLate(s, "W/credentials.json")
 }
@@ -85,7 +85,8 @@ func overlapped(s *Session) {
 	long()
 }
 
-// closedThenOpened closes W/x before the command, and opens it after it so that it can be looked at.
+// closedThenOpened closes W/x before the command and opens it afterwards, so that it can be
+// examined.
 func closedThenOpened(s *Session) {
 	s.Run(Command{Action: "close-directory", Args: []string{"path=W/x"}})
 	s.Run(Command{})
@@ -94,19 +95,19 @@ func closedThenOpened(s *Session) {
 	}
 }
 
-// harmful are the keys, as git prints them, from which it runs a program or
-// takes more configuration.
+// harmful matches the keys, as git prints them, that make it run a program or
+// read more configuration.
 var harmful = pattern(`^(core\.(fsmonitor|hookspath|sshcommand|pager|editor|askpass|gitproxy|attributesfile|worktree|alternaterefscommand)|` +
 	`include\.path|includeif\..*|alias\..*|filter\..*|diff\.(.*\.)?(external|command|textconv)|merge\..*\.driver|gpg\.(.*\.)?program|gpg\.ssh\.defaultkeycommand|` +
 	`credential\.(.*\.)?helper|pager\..*|sequence\.editor|interactive\.difffilter|trailer\..*\.(command|cmd)|uploadpack\.packobjectshook|` +
 	`submodule\..*\.update|remote\..*\.(uploadpack|receivepack|vcs|proxy)|url\..*\.(insteadof|pushinsteadof)|protocol\..*|init\.templatedir|` +
 	`(diff|merge)tool\..*|difftool\..*|browser\..*|man\..*|instaweb\..*|web\.browser|sendemail\..*|http\..*proxy|ssh\.variant)$`)
 
-// harmfulValue finds transports that run a program.
+// harmfulValue matches transports that run a program.
 var harmfulValue = pattern(`^(ext::|fd::|-|ssh://-)|--upload-pack|!`)
 
-// gitWouldRun asks git itself what it reads in the configurations that are
-// left, those of worktrees included.
+// gitWouldRun asks git itself what it reads in the configurations that are left,
+// including those of worktrees.
 func gitWouldRun(w *World, _ Observation) []string {
 	configs, _ := filepath.Glob(w.Path("W/v*/.git/config*"))
 	var out []string
@@ -124,7 +125,7 @@ func gitWouldRun(w *World, _ Observation) []string {
 	return out
 }
 
-// takesRights looks for setuid and setgid programs and capabilities of files.
+// takesRights looks for setuid and setgid programs and file capabilities.
 func takesRights(w *World, _ Observation) []string {
 	var out []string
 	_ = filepath.WalkDir(w.W, func(p string, d fs.DirEntry, err error) error {
@@ -174,14 +175,14 @@ func swapped(s *Session) {
 	long()
 }
 
-// thenOpened opens what the command closed, as the human does who wonders about it.
+// thenOpened opens what the command closed, as a puzzled human does.
 func thenOpened(s *Session) {
 	s.Run(Command{})
-	// The human who wonders about it opens it.
+	// The puzzled human opens it.
 	_ = filepath.WalkDir(s.World.Path("W/closed"), func(p string, d fs.DirEntry, _ error) error { return os.Chmod(p, 0o755) })
 }
 
-// replaceable are the files, and what programs of the host write into them.
+// replaceable maps the files to what programs of the host write into them.
 var replaceable = map[string]string{"W/ro/f": "of the host\n", "W/rd/f": "of the host\n"}
 
 // replacedMeanwhile has a program of the host replace both while the command runs,
@@ -201,7 +202,8 @@ func replacedMeanwhile(s *Session) {
 	wait()
 }
 
-// replacedReadOnly is replacedMeanwhile with a policy that makes the paths read-only, where the target takes one.
+// replacedReadOnly is replacedMeanwhile with a policy that makes the paths read-only, if the
+// target takes one.
 func replacedReadOnly(s *Session) {
 	t, ok := s.Target.(Flagger)
 	if ok {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// launcherOrCommand is the first process of the launcher, without what that has
-// started itself, or where nothing stands between, the command.
+// launcherOrCommand returns the first process of the launcher, without its
+// children, or without a launcher, the command.
 func launcherOrCommand(w *World) []int {
 	all := launchersOf(w)
 	first := slices.DeleteFunc(slices.Clone(all), func(pid int) bool {
@@ -27,13 +27,13 @@ func launcherOrCommand(w *World) []int {
 }
 
 // signalled sends sig to the launcher when something runs inside, and reports
-// whether there was something to send it to.
+// whether there was a process to send it to.
 func signalled(s *Session, sig syscall.Signal) bool {
 	if !s.World.appears("W/beat") {
 		s.Fail(errors.New("nothing ran that could be ended"))
 		return false
 	}
-	time.Sleep(200 * time.Millisecond) // what comes in the last moment may be in no record
+	time.Sleep(200 * time.Millisecond) // the last moment may be in no record
 	sent := false
 	for _, pid := range launcherOrCommand(s.World) {
 		sent = syscall.Kill(pid, sig) == nil || sent
@@ -41,8 +41,8 @@ func signalled(s *Session, sig syscall.Signal) bool {
 	return sent
 }
 
-// terminated asks the launcher to end, waits longer than any grace that is usual,
-// and looks whether the command goes on.
+// terminated asks the launcher to end, waits longer than any usual grace period,
+// and checks whether the command continues.
 func terminated(s *Session) {
 	w := s.World
 	wait := s.Start(Command{})
@@ -59,12 +59,12 @@ func terminated(s *Session) {
 		s.Fail(err)
 	}
 	wait()
-	s.obs = s.obs[:len(s.obs)-1] // it was ended before it could end
+	s.obs = s.obs[:len(s.obs)-1] // it was ended before it could finish
 	s.Run(Command{Action: "nothing-denied"})
 }
 
 // killedAndAgain kills the launcher and starts others in the same workspace until
-// one says what was held back.
+// one reports what was held back.
 func killedAndAgain(s *Session) {
 	w := s.World
 	wait := s.Start(Command{})
@@ -80,7 +80,7 @@ func killedAndAgain(s *Session) {
 	}
 	w.remembered = "what was planted is held back, and nothing says so"
 	for tries := 0; tries < 4 && w.remembered != ""; tries++ {
-		time.Sleep(500 * time.Millisecond) // what looks after a run that lost its launcher may not be done
+		time.Sleep(500 * time.Millisecond) // what cleans up after a killed launcher may not be done
 		if said := saidPaths(s.Run(Command{Action: "nothing-denied"}).Stderr); said[w.Path("W/.envrc")] {
 			w.remembered = ""
 		}

@@ -20,7 +20,8 @@ func leaking(names ...string) func(*World) error {
 	}
 }
 
-// helper is a copy of the prober outside, out of reach, to start launchers by.
+// helper returns a copy of the prober outside, out of reach, that can start
+// launchers.
 func (w *World) helper() (string, error) {
 	path := filepath.Join(w.B, "helper")
 	if exists(path) {
@@ -29,8 +30,8 @@ func (w *World) helper() (string, error) {
 	return path, copyProgram(w.origin, path)
 }
 
-// hostilePath puts programs into the workspace under every name that a
-// launcher may run.
+// hostilePath puts programs into the workspace under every name that a launcher
+// may run.
 func hostilePath(w *World) error {
 	for _, name := range []string{"git", "bwrap", "rg", "newuidmap", "newgidmap", "ip", "nft", "iptables", "mount", "umount", "systemd-run",
 		"systemctl", "unshare", "nsenter", "setpriv", "id", "getent", "uname", "stty", "socat", "modprobe", "holdfast", "env"} {
@@ -47,7 +48,8 @@ func hostilePath(w *World) error {
 	return nil
 }
 
-// oddVariables starts the launcher by a program that hands on variables which no shell can set.
+// oddVariables starts the launcher from a program that passes on variables which no shell can
+// set.
 func oddVariables(w *World) error {
 	launch, err := w.helper()
 	if err != nil {
@@ -57,8 +59,8 @@ func oddVariables(w *World) error {
 	return nil
 }
 
-// credentialHelpers puts programs on PATH that print what is stored in the
-// home, as the real ones do.
+// credentialHelpers puts programs on PATH that print what is stored in the home,
+// as the real ones do.
 func credentialHelpers(w *World) error {
 	if err := w.Plant("H/.local/share/helper-store"); err != nil {
 		return err
@@ -76,7 +78,7 @@ func credentialHelpers(w *World) error {
 	return nil
 }
 
-// shellThatReads starts the launcher from a shell that reads the next line
+// shellThatReads starts the launcher from a shell that then reads the next line
 // from its terminal, as the user's does.
 func shellThatReads(w *World) error {
 	b, err := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti")
@@ -94,7 +96,8 @@ func shellWasTypedAt(_ *World, o Observation) []string {
 	return nil
 }
 
-// terminalRestored reads what the shell around the launcher says of the modes and the size of its terminal.
+// terminalRestored reads the output of the shell around the launcher about the modes and the size
+// of its terminal.
 func terminalRestored(_ *World, o Observation) []string {
 	if bytes.Contains(o.Stdout, []byte("terminal-was-changed")) {
 		return []string{"the user's terminal has other modes or another size"}

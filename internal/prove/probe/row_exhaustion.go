@@ -17,9 +17,9 @@ import (
 
 const mebi = 1 << 20
 
-// cutShort plays a row whose limit may end the command as a whole. That end is
-// a defence like an error of the single attempt; a second command shows that
-// the limits do not forbid everything. check may say that it was none.
+// cutShort plays a row whose limit may end the whole command. That counts as a
+// defence like an error of a single attempt; a second command shows that the
+// limits do not forbid everything. check may return an error if it was not one.
 func cutShort(check func(Observation) error) func(*Session) {
 	return func(s *Session) {
 		o := s.Run(Command{Options: s.Row.Options})
@@ -43,8 +43,8 @@ func cutShort(check func(Observation) error) func(*Session) {
 	}
 }
 
-// sharesOfUser hands in three quarters of what the user may have, and a number
-// of terminals that every machine has free.
+// sharesOfUser passes three quarters of what the user may have, and a number of
+// terminals that every machine has free.
 func sharesOfUser(w *World) error {
 	const terminals = 640
 	for name, resource := range map[string]int{"signals": unix.RLIMIT_SIGPENDING, "queues": unix.RLIMIT_MSGQUEUE} {
@@ -64,9 +64,9 @@ func sharesOfUser(w *World) error {
 	return err
 }
 
-// floodSession runs the flood, of which only the first MiB is looked at, and
-// then something that can be judged. Under each runs measure, which says on
-// standard error how much memory the largest process had.
+// floodSession runs the flood, of which only the first MiB is kept, and then
+// something that can be judged. Each runs under measure, which prints the memory
+// of the largest process on standard error.
 func floodSession(s *Session) {
 	o := s.Run(Command{})
 	if o.Err == nil && !o.TimedOut && !o.Refused {
@@ -85,8 +85,8 @@ func floodSession(s *Session) {
 	}
 }
 
-// objectKey chooses a key that nobody has, and sees to it that what a row
-// leaves outside is removed.
+// objectKey chooses an unused key, and makes sure that what a row leaves outside
+// is removed.
 func objectKey(w *World) error {
 	key := 0x48460000 | os.Getpid()&0xffff
 	name := "probe-" + hexes(8)
@@ -99,8 +99,9 @@ func objectKey(w *World) error {
 	return nil
 }
 
-// manyKeys chooses 65536 keys that nobody has, for objects that one row makes in
-// masses. The kernel keeps them beyond the process that made them (sysvipc(7)).
+// manyKeys chooses 65536 unused keys, for the masses of objects that one row
+// makes. The kernel keeps them after the process that made them has ended
+// (sysvipc(7)).
 func manyKeys(w *World) error {
 	first := 0x40000000 | rand.IntN(1<<12)<<16
 	w.Arg("keys=" + strconv.Itoa(first))
@@ -108,7 +109,7 @@ func manyKeys(w *World) error {
 	return nil
 }
 
-// removeObjects removes the System V objects whose key is one of those.
+// removeObjects removes the System V objects for whose key those is true.
 func removeObjects(those func(key int) bool) error {
 	for _, t := range []struct {
 		table string
@@ -127,7 +128,7 @@ func removeObjects(those func(key int) bool) error {
 	return nil
 }
 
-// objectsOf lists the objects of a System V table whose key is one of those.
+// objectsOf lists the objects of a System V table for whose key those is true.
 func objectsOf(table string, those func(key int) bool) []int {
 	b, err := os.ReadFile("/proc/sysvipc/" + table)
 	if err != nil {
@@ -174,7 +175,7 @@ func endedInTime(o Observation) error {
 	return nil
 }
 
-// measured starts the launcher by a program that measures what it uses.
+// measured starts the launcher from a program that measures what it uses.
 func measured(w *World) error {
 	launch, err := w.helper()
 	if err != nil {
@@ -184,7 +185,7 @@ func measured(w *World) error {
 	return nil
 }
 
-// fileMarks are the flags of W/marked.
+// fileMarks returns the flags of W/marked.
 func fileMarks(w *World) (string, error) {
 	f, err := os.Open(filepath.Join(w.W, "marked"))
 	if err != nil {

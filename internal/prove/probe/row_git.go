@@ -20,7 +20,7 @@ func inGit(config []string, templates ...string) func(*World) error {
 	}
 }
 
-// otherProject makes a project in the home whose history holds a token.
+// otherProject makes a project in the home with a token in its history.
 func otherProject(w *World) error {
 	if err := errors.Join(w.gitInit("W"), w.gitInit("H/other")); err != nil {
 		return err
@@ -43,7 +43,7 @@ func worktreeElsewhere(w *World) error {
 	return errors.Join(err, os.Rename(w.Path("S/tree/.git"), w.Path("W/.git")), w.File("S/main/.git/worktrees/tree/gitdir", w.W+"/.git\n"))
 }
 
-// repositoryWhole looks from outside whether the new repository has its commit.
+// repositoryWhole checks from outside that the new repository has its commit.
 func repositoryWhole(s *Session) {
 	s.Run(Command{})
 	if out, err := s.World.git(s.World.Path("W/fresh"), "log", "-1", "--format=%s"); err != nil || firstLine(out) != "first" {
@@ -51,7 +51,7 @@ func repositoryWhole(s *Session) {
 	}
 }
 
-// linkedPart makes a repository of which a part is a link into the tree.
+// linkedPart makes a repository with one part replaced by a link into the tree.
 func linkedPart(part, to string) func(*World) error {
 	return func(w *World) error {
 		err := w.gitInit("W")
@@ -89,7 +89,7 @@ func thenDiffed(s *Session) {
 }
 
 // upstream makes the workspace a clone, with a submodule, of a repository in
-// which others have gone on in both.
+// which others have committed to both.
 func upstream(w *World) error {
 	lib, up := w.Path("O/lib"), w.Path("O/up")
 	if err := errors.Join(w.gitInit("O/lib"), w.gitInit("O/up")); err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// closeRest keeps from the launcher what this process was itself given.
+// closeRest keeps the descriptors of this process from the launcher.
 func closeRest(*World) error {
 	return unix.CloseRange(3, 1<<31-1, unix.CLOSE_RANGE_CLOEXEC)
 }
@@ -95,8 +95,8 @@ func giveAway(c net.Conn, path string) error {
 	return err
 }
 
-// generous starts a service that gives each caller a descriptor of O/canary;
-// "@" stands for a fresh abstract name.
+// generous starts a service that gives each caller a descriptor of O/canary; "@"
+// stands for a fresh abstract name.
 func generous(addr string) func(*World) error {
 	return func(w *World) error {
 		name := w.Path(addr)
@@ -128,7 +128,7 @@ func programOutside(w *World) error {
 	return copyProgram(w.origin, w.Path("O/tool"))
 }
 
-// redirected starts the launcher by a shell script. After a NUL the script
+// redirected starts the launcher from a shell script. After a NUL the script
 // names a file, as a template.
 func redirected(script string) func(*World) error {
 	return func(w *World) error {
@@ -153,15 +153,15 @@ func inheritManyTimes(w *World) error {
 	return err
 }
 
-// rootOpened opens the root by O_PATH.
+// rootOpened opens the root directory with O_PATH.
 func rootOpened(*World) (*os.File, error) { return os.OpenFile("/", unix.O_PATH, 0) }
 
 // outsideOpened opens the directory outside.
 func outsideOpened(w *World) (*os.File, error) { return os.Open(w.O) }
 
-// appendedToLog starts the launcher with its standard error at the end of a file. That lies in B and not in O, because appending to it is no escape.
+// appendedToLog starts the launcher with its standard error at the end of a file.
 func appendedToLog(w *World) error {
-	// Below B and not in O, because appending to it is no escape.
+	// In B and not in O, because appending to it is no escape.
 	if err := w.write(w.Path("B/log"), w.Token("what the log held before")+"\n"); err != nil {
 		return err
 	}

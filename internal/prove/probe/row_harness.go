@@ -12,17 +12,17 @@ import (
 	"time"
 )
 
-// small plays a row in a world inside of this one.
+// small plays a row in a world inside this one.
 func (s *Session) small(t Target, r Row) Result {
 	n := Runner{Prober: s.World.origin, Dir: s.World.B}
 	return n.Play(s.ctx, t, r)
 }
 
-// faulty is a target that has something done to a command before it.
+// faulty is a target that modifies a command before running it.
 type faulty struct {
 	Target
 	before func(argv []string) []string
-	late   bool // it ends when its time is over, whatever it has said
+	late   bool // it runs until its time is over, whatever it has printed
 	heard  func(Observation)
 }
 
@@ -33,7 +33,7 @@ func (f faulty) Run(ctx context.Context, w *World, c Command, argv []string) Obs
 	var key []byte
 	for _, a := range argv {
 		if path, ok := strings.CutPrefix(a, "key="); ok {
-			key, _ = os.ReadFile(path) // it is gone when the prober has begun
+			key, _ = os.ReadFile(path) // it is gone once the prober has begun
 		}
 	}
 	o := f.Target.Run(ctx, w, c, argv)
@@ -47,10 +47,10 @@ func (f faulty) Run(ctx context.Context, w *World, c Command, argv []string) Obs
 	return o
 }
 
-// sample is a row that a sandbox holds, and that is played with faults.
+// sample is a row that a sandbox holds, to be played with faults.
 var sample = Row{ID: "HST-014", Kind: Sandbox, Action: "both", Args: []string{"path=O/canary\nH/.ssh/id_probe"}}
 
-// faults are the ways in which a run comes to try nothing.
+// faults are the ways in which a run tries nothing.
 func faults() map[string]faulty {
 	word := func(i int, by string) func([]string) []string {
 		return func(argv []string) []string { argv[i] = by; return argv }
@@ -66,7 +66,7 @@ func faults() map[string]faulty {
 	}
 }
 
-// distortions are what may become of what a run has said.
+// distortions are ways to change what a run has printed.
 func distortions() map[string]func(*Observation) {
 	said := func(f func(string) string) func(*Observation) {
 		return func(o *Observation) { o.Stdout = []byte(f(string(o.Stdout))) }
@@ -89,8 +89,9 @@ func distortions() map[string]func(*Observation) {
 	}
 }
 
-// nothingTried demands that each fault is seen: inconclusive, or an escape that
-// happened before it, and never held. An empty list of rows is no proof either.
+// nothingTried demands that each fault is noticed: inconclusive, or an escape
+// that happened before it, and never held. An empty list of rows proves nothing
+// either.
 func nothingTried(s *Session) {
 	complain := func(format string, a ...any) {
 		s.World.seen = append(s.World.seen, finding{fmt.Sprintf(format, a...)})
@@ -121,12 +122,12 @@ func nothingTried(s *Session) {
 	s.Run(Command{})
 }
 
-// throughO are those of miniature that a hole at O lets through, and behindH
-// those that it cannot help.
+// throughO are the rows of miniature that a hole at O lets through, and behindH
+// those that it does not help.
 var throughO, behindH = []string{"the canary", "through a link", "a new file", "a sub-agent"}, []string{"a key"}
 
 // mutants plays the small matrix without a sandbox, against the target as it is,
-// and against it with one hole that was asked for.
+// and against it with one hole that the row asks for.
 func mutants(s *Session) {
 	complain := func(format string, a ...any) {
 		s.World.seen = append(s.World.seen, finding{fmt.Sprintf(format, a...)})
@@ -140,7 +141,7 @@ func mutants(s *Session) {
 		holed := s.small(s.Target, r)
 		switch {
 		case whole.Verdict != Held || holed.Missing:
-			// It holds nothing, or has no way to be given a hole.
+			// It holds nothing, or cannot be given a hole.
 		case slices.Contains(throughO, r.ID) && holed.Verdict != Escaped:
 			complain("with a hole, %s is %v: %s", r.ID, holed.Verdict, holed.Reason)
 		case slices.Contains(behindH, r.ID) && holed.Verdict != Held:
@@ -153,7 +154,7 @@ func mutants(s *Session) {
 	s.Run(Command{})
 }
 
-// versionsChanged has a careful version of an agent run first, and a careless one after it.
+// versionsChanged runs a careful version of an agent first, and then a careless one.
 func versionsChanged(s *Session) {
 	s.Run(Command{Action: "agent-version", Args: []string{"version=1"}})
 	if found := s.World.changes(); len(found) > 0 {
@@ -162,8 +163,8 @@ func versionsChanged(s *Session) {
 	s.Run(Command{Action: "agent-version", Args: []string{"version=2"}})
 }
 
-// miniature are rows for a small matrix: quick, of several classes, and each a
-// way of its own out.
+// miniature returns rows for a small matrix: quick, of several classes, each
+// escaping in its own way.
 func miniature() []Row {
 	read := func(id, path string) Row {
 		return Row{ID: id, Kind: Sandbox, Action: "read", Args: []string{"path=" + path}}

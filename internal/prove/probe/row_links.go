@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// repo is what makes a directory a repository for git, without git.
+// repo returns what makes a directory a repository for git, without using git.
 func repo(dir string, more map[string]string) map[string]string {
 	files := map[string]string{
 		dir + "/HEAD":           "ref: refs/heads/main\n",
@@ -29,7 +29,7 @@ func repo(dir string, more map[string]string) map[string]string {
 
 const hook = "#!/bin/sh\nexit 0\n"
 
-// oddObjects makes things on which a careless search hangs or stumbles.
+// oddObjects makes files on which a careless search hangs or fails.
 func oddObjects(w *World) error {
 	for _, dir := range []string{"W/a", "W/b", "W/c", "W/.mcp.json", "W/d/.claude"} {
 		if err := os.MkdirAll(w.Path(dir), 0o755); err != nil {
@@ -51,11 +51,11 @@ func bindAlias(w *World) error {
 	if err := os.Mkdir(alias, 0o755); err != nil {
 		return err
 	}
-	// Unmounted by the world when it is removed.
+	// Unmounted when the world is removed.
 	return unix.Mount(w.W, alias, "", unix.MS_BIND, "")
 }
 
-// foldingWorkspace puts a file system that ignores case into the workspace.
+// foldingWorkspace puts a case-insensitive file system into the workspace.
 func foldingWorkspace(w *World) error {
 	dir := w.Path("W/fold")
 	if err := os.Mkdir(dir, 0o755); err != nil {
@@ -79,7 +79,7 @@ func foldingWorkspace(w *World) error {
 const casefold = 0x40000000 // FS_CASEFOLD_FL, linux/fs.h
 
 // foldCase makes the names in an empty directory, and in those made below it
-// later, the same in upper and lower case.
+// later, case-insensitive.
 func foldCase(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -94,7 +94,7 @@ const (
 	deepLevel = 50 // of deepName: 5050 bytes, and PATH_MAX is 4096
 )
 
-// deepRepo makes a repository that no absolute path reaches.
+// deepRepo makes a repository that no absolute path can reach.
 func deepRepo(w *World) error {
 	fd, err := unix.Open(w.W, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

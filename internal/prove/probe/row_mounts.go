@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readOnlyMount puts R into the workspace, read-only. The world unmounts it.
+// readOnlyMount mounts R into the workspace, read-only. The world unmounts it.
 func readOnlyMount(w *World) error {
 	at := w.Path("W/ro")
 	if err := os.Mkdir(at, 0o755); err != nil {
@@ -22,7 +22,7 @@ func readOnlyMount(w *World) error {
 	return unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
 }
 
-// handleOfCanary tells the action the handle of a file that it cannot see.
+// handleOfCanary passes the action the handle of a file that it cannot see.
 func handleOfCanary(w *World) error {
 	h, _, err := unix.NameToHandleAt(unix.AT_FDCWD, w.Path("O/canary"), 0)
 	if err != nil {
@@ -45,7 +45,7 @@ func hostnameChanged(w *World, _ Observation) []string {
 	return nil
 }
 
-// leakDirectory hands a directory outside to the launcher.
+// leakDirectory passes a directory outside to the launcher.
 func leakDirectory(w *World) error {
 	d, err := os.Open(w.O)
 	if err != nil {
@@ -56,17 +56,18 @@ func leakDirectory(w *World) error {
 	return nil
 }
 
-// mountedBelow lists the mounts that appeared in the world, as the host sees them.
+// mountedBelow lists the mounts that appeared in the world, as seen by the host.
 func mountedBelow(w *World, _ Observation) []string { return mountsBelow(w.B) }
 
-// fromLeakedDirectories starts the command in directories outside, one of them by a descriptor that is inherited.
+// fromLeakedDirectories starts the command in directories outside, one of them through an
+// inherited descriptor.
 func fromLeakedDirectories(s *Session) {
 	s.Run(Command{Dir: s.World.O})
 	s.Run(Command{Dir: s.World.Path("O/sub")})
 	s.Run(Command{Dir: "/proc/self/fd/" + fmt.Sprint(s.World.Files[0].Fd())})
 }
 
-// aimAtVictim tells the action which process outside it is to go for.
+// aimAtVictim passes the action the process outside that it should attack.
 func aimAtVictim(w *World) error {
 	v, err := w.Victim()
 	if err == nil {
@@ -75,7 +76,7 @@ func aimAtVictim(w *World) error {
 	return err
 }
 
-// rememberSysctl and sysctlChanged frame a setting that a row might change.
+// rememberSysctl and sysctlChanged detect a change of a setting by a row.
 func rememberSysctl(path string) func(*World) error {
 	return func(w *World) error {
 		b, err := os.ReadFile(path)
@@ -112,8 +113,7 @@ func sharedMemory(w *World) error { return plantAt(w, "/dev/shm") }
 
 func sharedTemp(w *World) error { return plantAt(w, "/tmp", "/var/tmp") }
 
-// plantAt plants a file of ours in directories of the host that everybody
-// writes to.
+// plantAt plants a file of ours in world-writable directories of the host.
 func plantAt(w *World, dirs ...string) error {
 	var paths []string
 	for _, dir := range dirs {
@@ -140,7 +140,8 @@ func sharedNames(w *World) error {
 	return nil
 }
 
-// listedSockets listens at a port and at a path, and tells the action how the kernel lists them.
+// listedSockets listens on a port and on a path, and passes the action how the kernel lists
+// them.
 func listedSockets(w *World) error {
 	tcp, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -159,7 +160,7 @@ func listedSockets(w *World) error {
 	return nil
 }
 
-// numberOfDisk tells the action the number of the device that the world lies on.
+// numberOfDisk passes the action the number of the device that holds the world.
 func numberOfDisk(w *World) error {
 	var st unix.Stat_t
 	if err := unix.Stat(w.B, &st); err != nil {

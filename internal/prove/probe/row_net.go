@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The doors by which an action leaves: past every proxy, and by one in each of
-// its ways.
+// The ways out that an action tries: past every proxy, and through one in each of
+// its protocols.
 var allDoors = []string{"direct", "connect", "forward", "socks"}
 
-// by writes one line a door and URL.
+// by writes one line per way and URL.
 func by(doors []string, urls ...string) string {
 	var b strings.Builder
 	for _, u := range urls {
@@ -31,7 +31,7 @@ func by(doors []string, urls ...string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// say writes one line that sends chunks to a place.
+// say writes one line that sends chunks to a destination.
 func say(to string, chunks ...string) string {
 	for _, c := range chunks {
 		to += " " + strconv.Quote(c)
@@ -39,7 +39,7 @@ func say(to string, chunks ...string) string {
 	return to
 }
 
-// listeners are services on the host's own loopback that nothing may reach.
+// listeners starts services on the host's own loopback that nothing may reach.
 func listeners(at ...string) func(*World) error {
 	return func(w *World) error {
 		if _, err := w.internet(); err != nil {
@@ -54,8 +54,8 @@ func listeners(at ...string) func(*World) error {
 	}
 }
 
-// hostServices are one on the host's loopback that is shown, and others that
-// are not.
+// hostServices starts one service on the host's loopback that is visible inside,
+// and others that are not.
 func hostServices(w *World) error {
 	if err := listeners("127.0.0.1:5433", "[::1]:5433", "11.0.0.1:5433", "[::1]:5432", "11.0.0.1:5432")(w); err != nil {
 		return err
@@ -80,8 +80,8 @@ func hostServices(w *World) error {
 
 func quiet(n *internet) { n.silent = true }
 
-// tunnelled is what got out below the wildcard, where it is more than a tool
-// needs: names that differ are how data leaves.
+// tunnelled reports what got out in names below the wildcard, if it is more than
+// a tool needs: data leaves in names that differ.
 func tunnelled(w *World, _ Observation) []string {
 	w.net.mu.Lock()
 	defer w.net.mu.Unlock()
@@ -101,7 +101,7 @@ func tunnelled(w *World, _ Observation) []string {
 	return nil
 }
 
-// also is a Setup and what comes after it in the network that it opened.
+// also runs a Setup and then steps in the network that it opened.
 func also(first func(*World) error, more ...func(*internet)) func(*World) error {
 	return func(w *World) error {
 		if err := first(w); err != nil {
@@ -122,7 +122,7 @@ func resolvesAll(below string, addresses ...string) func(*internet) {
 	}
 }
 
-// lookedUpOnce demands that a name is not looked up more than twice for each connection.
+// lookedUpOnce demands that a name is not looked up more than twice per connection.
 func lookedUpOnce(w *World, _ Observation) []string {
 	if a := w.net.asked("flip.test"); a > 2*24 {
 		return []string{fmt.Sprintf("a name was looked up %d times for 24 connections", a)}
@@ -130,7 +130,7 @@ func lookedUpOnce(w *World, _ Observation) []string {
 	return nil
 }
 
-// services opens listeners and tells the action where they are.
+// services opens listeners and passes their addresses to the action.
 func services(which ...string) func(*World) error {
 	return func(w *World) error {
 		var at []string
@@ -147,7 +147,7 @@ func services(which ...string) func(*World) error {
 	}
 }
 
-// networkInFile puts the network namespace of the host where it can be opened.
+// networkInFile makes the host's network namespace a file that can be opened.
 func networkInFile(w *World) error {
 	if err := w.File("B/netns/host", ""); err != nil {
 		return err
@@ -159,7 +159,7 @@ func networkInFile(w *World) error {
 	return err
 }
 
-// longTrailers are names of trailers that are as long as a bait.
+// longTrailers reports names of trailers that are as long as a bait.
 func longTrailers(w *World, _ Observation) (out []string) {
 	for _, v := range w.net.requests("/bait") {
 		for _, name := range v.trailers {
@@ -171,10 +171,10 @@ func longTrailers(w *World, _ Observation) (out []string) {
 	return out
 }
 
-// shortestBait is as long as a bait is at least: less of one is no use to anybody.
+// shortestBait is the least length of a bait: less of one is useless.
 const shortestBait = 18
 
-// baited are requests and bytes that should never have arrived.
+// baited reports requests and bytes that should never have arrived.
 func baited(w *World, _ Observation) []string {
 	var out []string
 	for _, v := range w.net.requests("/bait") {

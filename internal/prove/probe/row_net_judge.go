@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Reach is a destination that a row asks to be allowed: as much as can be said
-// of one, and the judge holds the servers outside to it.
+// Reach is a destination that a row asks to be allowed, in all possible detail.
+// The judge checks what the servers outside got against it.
 type Reach struct {
 	Host       string   `yaml:"host" json:"host,omitempty"` // name, *.name, or address
 	Ports      []int    `yaml:"ports" json:"ports,omitempty"`
@@ -41,7 +41,7 @@ func (r Reach) request(v arrival) bool {
 	if i := strings.IndexAny(target, "?"); i >= 0 {
 		v.target = target[:i]
 	}
-	// What a server may read as another path is not within a tree.
+	// A target that a server may read as another path is not within a tree.
 	if len(r.Paths) > 0 && odd(v.target) {
 		return false
 	}
@@ -55,10 +55,10 @@ func odd(target string) bool {
 		strings.Contains(low, "%2f") || strings.Contains(low, "%5c") || strings.ContainsAny(low, "\\;\x00")
 }
 
-// effects implements sink: all that arrived and that the policy of the row does
-// not allow.
+// effects implements sink: everything that arrived and that the policy of the row
+// does not allow.
 func (n *internet) effects() []string {
-	time.Sleep(100 * time.Millisecond) // what was sent last is on its way, on a busy machine too
+	time.Sleep(100 * time.Millisecond) // the last data may be on its way, if the machine is busy
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	out := slices.Clone(n.strange)
@@ -76,7 +76,7 @@ func (n *internet) effects() []string {
 	return out
 }
 
-// illegal says what is wrong with a request that an allowed server got.
+// illegal returns what is wrong with a request to an allowed server.
 func (n *internet) illegal(v arrival) string {
 	for _, text := range n.never {
 		if strings.Contains(strings.ToLower(v.head), strings.ToLower(text)) {
@@ -111,7 +111,7 @@ func (n *internet) illegal(v arrival) string {
 	return ""
 }
 
-// called says that host is what the server of v may be called.
+// called reports whether host is a valid name for the server of v.
 func (n *internet) called(v arrival, host string) bool {
 	name, port, err := net.SplitHostPort(strings.ToLower(host))
 	if err != nil {

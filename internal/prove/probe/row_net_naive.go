@@ -18,16 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proxyAddr is where a proxy is looked for, as most that there are look for it.
+// proxyAddr is the address at which most programs look for a proxy.
 const proxyAddr = "127.0.0.1:3128"
 
-// naive is a proxy without a policy, which reads what it is told as the most
-// credulous one would. It is what the target none has for a proxy: where a
-// probe of a proxy does not get through it, the probe proves nothing.
+// naive is a proxy without a policy, which interprets a request as the most
+// credulous proxy would. It is the proxy of the target none: if a probe of a
+// proxy does not get through it, the probe proves nothing.
 func naive() (stop func() error, err error) {
 	l, err := net.Listen("tcp", proxyAddr)
 	if errors.Is(err, unix.EADDRINUSE) {
-		return func() error { return nil }, nil // another run beside this one has one
+		return func() error { return nil }, nil // another run on this machine has one
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func believe(c net.Conn) {
 	}
 }
 
-// believeHTTP goes where the last thing that names a host says.
+// believeHTTP connects to the last host that the request names.
 func believeHTTP(c net.Conn, r *bufio.Reader) {
 	v, headers, err := readHead(r, arrival{})
 	if err != nil {
@@ -98,8 +98,8 @@ func believeHTTP(c net.Conn, r *bufio.Reader) {
 	pass(c, r, up)
 }
 
-// dialBlindly takes the host from behind what looks like a user, and every
-// spelling of an address that inet_aton(3) takes.
+// dialBlindly takes the host after anything that looks like a user, and accepts
+// every spelling of an address that inet_aton(3) does.
 func dialBlindly(hostport string) (net.Conn, error) {
 	if i := strings.LastIndexByte(hostport, '@'); i >= 0 {
 		hostport = hostport[i+1:]
@@ -120,8 +120,8 @@ func dialBlindly(hostport string) (net.Conn, error) {
 	return net.DialTimeout("tcp", net.JoinHostPort(host, port), 5*time.Second)
 }
 
-// aton is inet_aton(3): up to four parts, each decimal, octal or hexadecimal,
-// the last of which fills what is left.
+// aton is inet_aton(3): up to four parts, each decimal, octal or hexadecimal; the
+// last one fills the rest.
 func aton(s string) (netip.Addr, bool) {
 	parts := strings.Split(s, ".")
 	if len(parts) > 4 {
@@ -176,7 +176,7 @@ func believeSocks4(c net.Conn, r *bufio.Reader) {
 }
 
 func believeSocks5(c net.Conn, r *bufio.Reader) {
-	_ = c.SetReadDeadline(time.Now().Add(time.Second)) // what is incomplete stays so
+	_ = c.SetReadDeadline(time.Now().Add(time.Second)) // an incomplete request stays incomplete
 	up, err := socks5(c, r)
 	if err != nil {
 		return
@@ -219,7 +219,7 @@ func socks5(c net.Conn, r *bufio.Reader) (net.Conn, error) {
 	return dialBlindly(net.JoinHostPort(name, fmt.Sprint(binary.BigEndian.Uint16(rest[length:]))))
 }
 
-// pass moves bytes both ways until both are done.
+// pass copies bytes both ways until both directions end.
 func pass(c net.Conn, r io.Reader, up net.Conn) {
 	done := make(chan struct{})
 	go func() {

@@ -66,7 +66,7 @@ func (n *internet) serve(c net.Conn) {
 	}
 }
 
-// forbidden answers whatever is spoken with the token.
+// forbidden answers with the token, whatever the protocol.
 func (n *internet) forbidden(c net.Conn, port uint16) {
 	web := fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s", len(n.token), n.token)
 	switch port {
@@ -119,7 +119,7 @@ func (n *internet) secure(c net.Conn, base arrival) {
 	defer cancel()
 	err := t.HandshakeContext(ctx)
 	if base.sni != "" || n.namesOnly {
-		n.record(base) // the name was sent, whatever became of it
+		n.record(base) // the name was sent, whatever happened next
 	}
 	if err != nil {
 		return
@@ -172,7 +172,7 @@ func (n *internet) respond(rw http.ResponseWriter, r *http.Request, name string)
 	_, _ = io.WriteString(rw, "hello from "+name+"\n")
 }
 
-// echo answers with what it was sent, in one of the ways that there are.
+// echo answers with what it was sent, in the given way.
 func echo(rw http.ResponseWriter, r *http.Request, way string) {
 	text := r.Header.Get("Authorization")
 	switch way {
@@ -211,7 +211,7 @@ func echo(rw http.ResponseWriter, r *http.Request, way string) {
 	}
 }
 
-// once is a listener of one connection.
+// once is a listener for one connection.
 type once struct {
 	c    net.Conn
 	done chan struct{}
@@ -230,10 +230,10 @@ func (o *once) Accept() (net.Conn, error) {
 func (o *once) Close() error   { return nil }
 func (o *once) Addr() net.Addr { return o.c.LocalAddr() }
 
-// plain is a server as lenient as any that is out there: it takes every line
-// end, every spelling, any number of Hosts, and believes either of the two
-// headers that say how long a body is: port 8081 Content-Length alone, port
-// 8082 Transfer-Encoding alone.
+// plain is as lenient as any real server: it accepts every line ending, every
+// spelling and any number of Hosts, and believes either of the two headers for
+// the length of a body: port 8081 Content-Length alone, port 8082
+// Transfer-Encoding alone.
 func (n *internet) plain(c net.Conn, base arrival) {
 	r := bufio.NewReaderSize(c, 64<<10)
 	ends := "" // a header
@@ -261,7 +261,7 @@ func (n *internet) plain(c net.Conn, base arrival) {
 			fmt.Fprintf(c, "HTTP/1.1 302 Found\r\nLocation: %s\r\nRefresh: 0; url=%s\r\nContent-Length: 0\r\n\r\n", target.Query().Get("to"), target.Query().Get("to"))
 		default:
 			text := "hello from " + base.name + "\n"
-			if target != nil && target.Path == "/heard" { // what was told to this host, at whatever port
+			if target != nil && target.Path == "/heard" { // what was sent to this host, on any port
 				for _, told := range n.requests("/tell") {
 					text += told.head
 				}
@@ -306,7 +306,7 @@ func readHead(r *bufio.Reader, base arrival) (arrival, map[string][]string, erro
 	return v, nil, errDone
 }
 
-// body reads what one of the two headers announces, and returns its first bytes.
+// body reads what one of the two headers announces and returns its first bytes.
 func body(r *bufio.Reader, headers map[string][]string, port uint16) string {
 	chunked := slices.ContainsFunc(headers["transfer-encoding"], func(v string) bool { return strings.Contains(v, "chunked") })
 	length := 0

@@ -16,10 +16,10 @@ import (
 // turnPath begins the paths of requests at which a server lets the outside act.
 const turnPath = "/turn"
 
-// arrived tells the outside that something has come.
+// arrived signals the outside that something has arrived.
 func (n *internet) arrived() { _ = os.WriteFile(n.w.Path("W/used"), nil, 0o644) }
 
-// stream keeps what comes, and lets the outside act after the first of it.
+// stream keeps what arrives, and lets the outside act after the first part of it.
 func (n *internet) stream(body io.Reader) {
 	buf := make([]byte, 4096)
 	for {
@@ -32,15 +32,15 @@ func (n *internet) stream(body io.Reader) {
 	}
 }
 
-// slowProgram prints the secret on the host, when the outside has had its turn.
+// slowProgram prints the secret on the host, after the outside has had its turn.
 const slowProgram = "B/slow"
 
 func slowSource(w *World) error {
 	return w.program(slowProgram, fmt.Sprintf("#!/bin/sh\n: >%q\nuntil test -e %q; do sleep 0.05; done\necho %s\n", w.Path("W/used"), w.Path("W/over"), w.Token(lentName)))
 }
 
-// recordFails plays the row, and has whatever the launcher writes to a file fail
-// from the moment when the first request has arrived.
+// recordFails plays the row, and makes every file write of the launcher fail once
+// the first request has arrived.
 func recordFails(s *Session) {
 	w := s.World
 	wait := s.Start(Command{Options: s.Row.Options})
@@ -63,13 +63,14 @@ func recordFails(s *Session) {
 		s.Fail(err)
 	}
 	wait()
-	if len(launchers) > 0 { // it may have ended the command, and is right to do so
+	if len(launchers) > 0 { // it may have ended the command, which is right
 		s.obs = s.obs[:len(s.obs)-1]
 	}
 	s.Run(Command{Action: "nothing-denied"})
 }
 
-// lateRequests are those that should not have left, beyond so many.
+// lateRequests reports requests that should not have left, if there are more than
+// most.
 func lateRequests(most int) func(*World, Observation) []string {
 	return func(w *World, _ Observation) []string {
 		late := w.net.requests(turnPath + "/late")
@@ -80,9 +81,9 @@ func lateRequests(most int) func(*World, Observation) []string {
 	}
 }
 
-// lateWords are what a server was told that should not have left.
+// lateWords reports data sent to a server that should not have left.
 func lateWords(w *World, _ Observation) []string {
-	time.Sleep(100 * time.Millisecond) // what was sent last is on its way
+	time.Sleep(100 * time.Millisecond) // the last data may still be on its way
 	w.net.mu.Lock()
 	defer w.net.mu.Unlock()
 	if said := strings.Join(w.net.raw, ""); strings.Contains(said, "late") {
@@ -91,7 +92,8 @@ func lateWords(w *World, _ Observation) []string {
 	return nil
 }
 
-// untilTakenBack is a drive under rules by which a human approves, and takes back.
+// untilTakenBack is a drive with rules under which a human approves, and then
+// revokes.
 func untilTakenBack(rules string) func(*Session) {
 	return func(s *Session) { allowedUntil(s, s.World.expand(rules)) }
 }

@@ -14,18 +14,17 @@ import (
 	"sync"
 )
 
-// Outside is a network outside in which every address can be listened on. The
-// launcher is started where everything is routed to it. A Runner that has none
-// plays no row that needs a network.
+// Outside is a network outside in which every address can be listened on.
+// Everything of the launcher's host is routed to it. A Runner without one plays
+// no row that needs a network.
 type Outside struct {
 	Listen       func(addr string) (net.Listener, error)
 	ListenPacket func(addr string) (net.PacketConn, error)
-	// Certificate gives a certificate that programs outside trust.
+	// Certificate returns a certificate that programs outside trust.
 	Certificate func(names ...string) tls.Certificate
 }
 
-// The addresses of the servers that rows allow. Every other address is one that
-// no row does.
+// The addresses of the servers that rows allow. No row allows any other address.
 var (
 	allowed4 = netip.MustParseAddr("93.184.215.14")
 	allowed6 = netip.MustParseAddr("2606:2800:21f:cb07::1")
@@ -34,61 +33,61 @@ var (
 	denied4  = netip.MustParseAddr("1.2.3.4")
 )
 
-// Where the resolver is that the launcher's host is configured with.
+// The resolver that the launcher's host is configured with.
 const resolverAddr = "11.0.0.53:53"
 
-// internet is the network outside: a resolver that knows every name, servers
-// at every address, and a record of all that arrived.
+// internet is the network outside: a resolver that knows every name, servers at
+// every address, and a log of everything that arrived.
 type internet struct {
 	w     *World
 	reach []Reach
-	token string // what every server says that nothing inside may reach
+	token string // sent by every server that nothing inside may reach
 	certs tls.Certificate
 
-	// zone are names and their addresses, given afresh for each query; a name
-	// that is not in it is at denied4.
+	// zone maps names to addresses, asked anew for each query; a name that is not in it
+	// is at denied4.
 	zone map[string]func(query int) []netip.Addr
 	// brief is a name whose addresses change: its server ends each connection after one
 	// answer, for a client that keeps one looks nothing up again.
 	brief string
-	// own are the servers that may be reached, where the policy names them.
+	// own are the servers that may be reached if the policy names them.
 	own map[netip.Addr]string
 	// never are texts that no allowed server may be sent.
 	never []string
-	// silent says that no name but those of the controls may be asked for.
+	// silent is set if no names but those of the controls may be queried.
 	silent bool
-	// lent are values that an allowed server may be sent only as lentTo says.
+	// lent are values that an allowed server may be sent only if the function allows
+	// it.
 	lent map[string]func(arrival) bool
-	// protocols are what the servers of TLS offer; nil for all.
+	// protocols are those that the TLS servers offer; nil for all.
 	protocols []string
-	// unread says that the servers of TLS leave bodies unread, and keep their
-	// connections.
+	// unread is set if the TLS servers leave bodies unread and keep their connections.
 	unread bool
-	// namesOnly says that every handshake must name its server.
+	// namesOnly is set if every handshake must name its server.
 	namesOnly bool
-	// choose gives the certificate of a server; nil for the one that is trusted.
+	// choose returns the certificate of a server; nil for the trusted one.
 	choose func(name string) tls.Certificate
-	// alias gives names that are answered as aliases of another.
+	// alias maps names to the names that they are aliases of.
 	alias map[string]string
 
-	serving []func() // begun when the set-up has said all of the above
+	serving []func() // started when the set-up has set all of the above
 
 	mu       sync.Mutex
-	raw      []string // what was said to servers without a protocol, one a connection
+	raw      []string // data sent to servers without a protocol, one entry per connection
 	arrivals []arrival
 	queries  []query
 	strange  []string
 	heard    []byte
 }
 
-// arrival is one request, or one connection that carried none.
+// arrival is one request, or one connection without any.
 type arrival struct {
 	to             netip.AddrPort
 	from           string
 	name           string // of the server
 	sni            string
 	method, target string
-	hosts          []string // every Host there was, or the :authority
+	hosts          []string // every Host header, or the :authority
 	head           string
 	body           string // its first bytes
 	trailers       []string
@@ -99,8 +98,8 @@ type query struct {
 	kind uint16
 }
 
-// internet opens the network for a row, and tells the action where the doors
-// of a sandbox may be.
+// internet opens the network for a row and passes the action the addresses at
+// which a sandbox may have a proxy.
 func (w *World) internet() (*internet, error) {
 	if w.outside == nil {
 		return nil, fmt.Errorf("%w: network", ErrMissing)
@@ -129,7 +128,7 @@ func (w *World) internet() (*internet, error) {
 	return n, nil
 }
 
-// begin answers whoever comes from now on, where there is a network at all.
+// begin answers connections from now on; without a network it does nothing.
 func (n *internet) begin() {
 	if n == nil {
 		return
@@ -139,7 +138,7 @@ func (n *internet) begin() {
 	}
 }
 
-// network is a Setup that needs nothing but the network.
+// network is a Setup that needs only the network.
 func network(more ...func(*internet)) func(*World) error {
 	return func(w *World) error {
 		n, err := w.internet()
@@ -153,7 +152,7 @@ func network(more ...func(*internet)) func(*World) error {
 	}
 }
 
-// resolves gives a name its addresses, one list a query, again from the first.
+// resolves gives a name its addresses, one list per query, in rotation.
 func resolves(name string, answers ...[]netip.Addr) func(*internet) {
 	return func(n *internet) {
 		n.zone[name] = func(i int) []netip.Addr { return answers[i%len(answers)] }
@@ -171,7 +170,7 @@ func addrs(text ...string) []netip.Addr {
 	return out
 }
 
-// datagrams are the resolver, and who listens besides.
+// datagrams starts the resolver and other UDP listeners.
 func (n *internet) datagrams() error {
 	for _, addr := range []string{
 		resolverAddr, "8.8.8.8:53", "1.1.1.1:53", "[2001:4860:4860::8888]:53", "1.2.3.4:53", "93.184.215.14:53",
@@ -205,7 +204,7 @@ func (n *internet) receive(c net.PacketConn, addr string) {
 	}
 }
 
-// resolve answers a query (RFC 1035, 4.1); nil for what is none.
+// resolve answers a query (RFC 1035, 4.1); nil if it is not one.
 func (n *internet) resolve(b []byte) []byte {
 	if len(b) < 17 || b[2]&0x80 != 0 || binary.BigEndian.Uint16(b[4:]) != 1 {
 		return nil
@@ -223,7 +222,7 @@ func (n *internet) resolve(b []byte) []byte {
 	out := slices.Clone(b[:i+5])
 	out[2], out[3] = 0x84, 0x80 // an authoritative answer, recursion available
 	clear(out[8:12])
-	count, owner := len(answers), uint16(0xc00c) // of the name of the question
+	count, owner := len(answers), uint16(0xc00c) // the name in the question
 	if other := n.alias[q.name]; other != "" {
 		count++
 		var target []byte
@@ -245,7 +244,7 @@ func (n *internet) resolve(b []byte) []byte {
 	return out
 }
 
-// answers records a query. An A query moves the zone on, so that the AAAA query
+// answers logs a query. An A query advances the zone, so that the AAAA query
 // beside it belongs to the same round.
 func (n *internet) answers(q query) []netip.Addr {
 	n.mu.Lock()
@@ -274,7 +273,7 @@ func (n *internet) answers(q query) []netip.Addr {
 	return out
 }
 
-// mark is an effect.
+// mark records an effect.
 func (n *internet) mark(what string, heard []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -284,7 +283,8 @@ func (n *internet) mark(what string, heard []byte) {
 	n.heard = append(n.heard, heard[:min(len(heard), 4096)]...)
 }
 
-// server says who has an address, or that nothing may reach it there.
+// server returns the name of the server at an address, and whether it may be
+// reached there.
 func (n *internet) server(at netip.AddrPort) (name string, ok bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -303,7 +303,7 @@ func (n *internet) record(v arrival) {
 	n.arrivals = append(n.arrivals, v)
 }
 
-// recordRaw records what was sent to a server that has no protocol.
+// recordRaw logs what was sent to a server without a protocol.
 func (n *internet) recordRaw(b []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -330,7 +330,7 @@ func (n *internet) asked(name string) int {
 	return count
 }
 
-// requests are those that an allowed server got whose target begins so.
+// requests returns those with this target prefix that an allowed server got.
 func (n *internet) requests(target string) []arrival {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -343,28 +343,28 @@ func (n *internet) requests(target string) []arrival {
 	return out
 }
 
-// errDone ends a connection whose server has said all.
+// errDone ends a connection whose server is done.
 var errDone = errors.New("done")
 
-// never are texts that no allowed server may be sent.
+// never sets texts that no allowed server may be sent.
 func never(texts ...string) func(*internet) {
 	return func(n *internet) { n.never = texts }
 }
 
-// owns gives a server its address.
+// owns assigns an address to a server.
 func owns(addr, name string) func(*internet) {
 	return func(n *internet) { n.own[netip.MustParseAddr(addr)] = name }
 }
 
-// aliased is a name that is answered as an alias of another.
+// aliased makes a name an alias of another.
 func aliased(name, of string) func(*internet) {
 	return func(n *internet) { n.alias = map[string]string{name: of} }
 }
 
-// protocols are those that the servers of TLS offer.
+// protocols sets those that the TLS servers offer.
 func protocols(names ...string) func(*internet) {
 	return func(n *internet) { n.protocols = names }
 }
 
-// readsNoBody has the servers of TLS leave bodies unread, and keep their connections.
+// readsNoBody makes the TLS servers leave bodies unread and keep their connections.
 func readsNoBody(n *internet) { n.unread = true }

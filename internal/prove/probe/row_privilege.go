@@ -16,10 +16,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// somebody is a user and a group that nobody on the host is.
+// somebody is a user and group id that the host does not use.
 const somebody = 12345
 
-// setIDHelpers puts a program that belongs to somebody into view.
+// setIDHelpers puts a program owned by somebody into view.
 func setIDHelpers(w *World) error {
 	for _, t := range []string{"W/helper", "R/helper"} {
 		path := w.Path(t)
@@ -41,7 +41,7 @@ func capableHelper(w *World) error {
 	if err := copyProgram(w.prober, path); err != nil {
 		return err
 	}
-	// Version 2, effective, CAP_NET_RAW: one that containers have as well.
+	// Version 2, effective, CAP_NET_RAW: one that containers have too.
 	caps := []byte{1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 	if err := unix.Setxattr(path, "security.capability", caps, 0); err != nil {
 		return fmt.Errorf("%w: file capabilities: %v", ErrMissing, err)
@@ -49,7 +49,7 @@ func capableHelper(w *World) error {
 	return nil
 }
 
-// setIDFiles looks for programs in the workspace that would be somebody.
+// setIDFiles looks for programs in the workspace that would run as somebody.
 func setIDFiles(w *World, _ Observation) []string {
 	var out []string
 	_ = filepath.WalkDir(w.W, func(path string, d fs.DirEntry, err error) error {
@@ -68,7 +68,7 @@ func setIDFiles(w *World, _ Observation) []string {
 	return out
 }
 
-// plantWithMode plants a file that not everybody may read.
+// plantWithMode plants a file that not every user may read.
 func plantWithMode(w *World, template string, mode os.FileMode) error {
 	return errors.Join(w.Plant(template), os.Chmod(w.Path(template), mode), w.Keep(w.Path(template)))
 }
@@ -98,7 +98,7 @@ func sameOwner(w *World, _ Observation) []string {
 	return nil
 }
 
-// ownedByRoot makes files that root alone may read, one in view and one not.
+// ownedByRoot makes files that only root may read, one in view and one not.
 func ownedByRoot(w *World) error {
 	return errors.Join(w.File("R/of-root", ""), os.Chmod(w.Path("R/of-root"), 0o600), plantWithMode(w, "O/of-root", 0o600))
 }
@@ -117,8 +117,8 @@ func groupOnly(w *World) error {
 	return errors.Join(os.Chown(w.Path("R/of-group"), somebody+1, somebody), w.Keep(w.Path("R/of-group")))
 }
 
-// withoutABI is the reason why a row cannot escape on a kernel that lacks an
-// ABI, and "" on one that has it.
+// withoutABI returns why a row cannot escape on a kernel that lacks an ABI, and
+// "" if the kernel has it.
 func withoutABI(name string) string {
 	missing := map[string]func() bool{"x32": x32Missing, "int 0x80": int80Missing}[name]
 	if missing == nil || missing() {
@@ -132,11 +132,11 @@ func x32Missing() bool {
 	return no != 0
 }
 
-// int80Missing reads what the kernel says of the 32 bit vDSO, which comes and
-// goes with the ABI.
+// int80Missing checks a setting of the 32-bit vDSO, which exists only with the
+// ABI.
 func int80Missing() bool { return !exists("/proc/sys/abi/vsyscall32") }
 
-// aimAtMemory tells the action where the process outside keeps its data.
+// aimAtMemory passes the action where the process outside keeps its data.
 func aimAtMemory(w *World) error {
 	v, err := w.Victim()
 	if err != nil {
@@ -169,8 +169,8 @@ func coreInDirectory(*World) error {
 	return nil
 }
 
-// fakeHelpers puts programs under the names of everything that a launcher
-// might run first in the path of commands.
+// fakeHelpers puts programs with the names of everything that a launcher might
+// run first in PATH.
 func fakeHelpers(w *World) error {
 	script := "#!/bin/sh\necho \"$0\" >> " + w.Path("O/hijacked") + "\nexit 1\n"
 	for name := range strings.FieldsSeq("bwrap socat sleep newuidmap newgidmap sh bash mount umount ip nft iptables git id getent uname " +
@@ -186,8 +186,8 @@ func fakeHelpers(w *World) error {
 	return nil
 }
 
-// launcherInWorkspace runs a copy of the launcher that stands where the
-// command may write.
+// launcherInWorkspace runs a copy of the launcher from where the command may
+// write.
 func launcherInWorkspace(s *Session) {
 	from, to := s.World.prober, s.World.Path("W/bin/launcher")
 	if t, ok := s.Target.(Movable); ok {

@@ -18,16 +18,17 @@ import (
 	"time"
 )
 
-// quietNames lets no query leave at all but those of the control: none of the
-// names of the row is one.
+// quietNames allows only the queries of the control: the row's names must not be
+// queried.
 func quietNames(n *internet) {
 	n.reach = slices.DeleteFunc(slices.Clone(n.reach), func(r Reach) bool { return strings.HasPrefix(r.Host, "*") })
 }
 
-// namesOnly says that every handshake must name its server.
+// namesOnly requires every handshake to name its server.
 func namesOnly(n *internet) { n.namesOnly = true }
 
-// otherCertificates gives one server a certificate of its own making, and another that of a third.
+// otherCertificates gives one server a self-signed certificate, and another the certificate of a
+// third.
 func otherCertificates(n *internet) {
 	good := n.certs
 	n.choose = func(name string) tls.Certificate {
@@ -41,8 +42,8 @@ func otherCertificates(n *internet) {
 	}
 }
 
-// secondRun starts one run that may reach a host, and while it runs another
-// that may not.
+// secondRun starts one run that may reach a host, and meanwhile another that may
+// not.
 func secondRun(s *Session) {
 	there, until := filepath.Join(s.World.W, "there"), filepath.Join(s.World.W, "until")
 	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + by(allDoors, "http://allowed.test/first"), "there=" + there, "until=" + until, "resolve=allowed.test"}, Options: s.Row.Options})
@@ -79,7 +80,7 @@ func (n *internet) reachOnly(target string) {
 	}
 }
 
-// selfSigned is a certificate that nobody vouches for.
+// selfSigned is a certificate that no authority vouches for.
 func selfSigned(name string) tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -101,18 +102,18 @@ var (
 
 const lentName = "the secret that is lent"
 
-// lentLength is how long a stand-in is: as long as the secret.
+// lentLength is the length of a stand-in: that of the secret.
 func (w *World) lentLength() int { return len(w.Token(lentName)) }
 
-// borrowers are two runs with a secret each, the second of which spends the
-// stand-in of the first.
+// borrowers starts two runs with a secret each; the second uses the stand-in of
+// the first.
 func borrowers(s *Session) {
 	there, until := filepath.Join(s.World.W, "there"), filepath.Join(s.World.W, "until")
 	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + by(allDoors[:1], "https://allowed.test/first"), "there=" + there, "until=" + until, "env=" + lentSecret.Env}, Options: s.Row.Options})
 	for end := time.Now().Add(20 * time.Second); !exists(there) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
-	s.World.Holds(there) // without a sandbox the secret stands for itself
+	s.World.Holds(there) // without a sandbox the secret itself is there
 	ask := "GET /borrowed HTTP/1.1\r\nHost: allowed.test\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n"
 	s.Run(Command{Action: "net-secret", Args: []string{"from=" + there, "ok=" + say("direct allowed.test:443", "GET / HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n"), "say=" + say("direct allowed.test:443", ask)}, Options: s.Row.Options})
 	if err := s.World.File("W/until", ""); err != nil {
@@ -121,7 +122,8 @@ func borrowers(s *Session) {
 	wait()
 }
 
-// borrowed are requests with a secret that another run's stand-in was put in.
+// borrowed reports requests in which another run's stand-in was replaced by a
+// secret.
 func borrowed(w *World, _ Observation) []string {
 	for _, v := range w.net.requests("/borrowed") {
 		if strings.Contains(v.head, w.Token(lentName)) {
@@ -131,7 +133,7 @@ func borrowed(w *World, _ Observation) []string {
 	return nil
 }
 
-// lend gives the launcher a secret, and says where it may arrive.
+// lend gives the launcher a secret and sets where it may arrive.
 func lend(w *World) error {
 	n, err := w.internet()
 	if err != nil {
@@ -146,8 +148,8 @@ func lend(w *World) error {
 	return nil
 }
 
-// arrived are requests for a path that nobody may be asked for, with what they
-// were made to carry.
+// arrived reports requests for a path that no server may be asked for, with what
+// they carried.
 func arrived(path string) func(*World, Observation) []string {
 	return func(w *World, _ Observation) []string {
 		var out []string

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// goesOn looks whether a file of the workspace still grows.
+// goesOn checks whether a file of the workspace still grows.
 func goesOn(w *World, _ Observation) []string {
 	time.Sleep(500 * time.Millisecond)
 	before, err := os.Stat(w.Path("W/alive"))
@@ -25,7 +25,7 @@ func goesOn(w *World, _ Observation) []string {
 }
 
 // startDuringSwaps starts commands while another exchanges names below them,
-// after one that nobody disturbs.
+// after one that is undisturbed.
 func startDuringSwaps(s *Session) {
 	honest := s.Run(Command{})
 	wait := s.Start(Command{Action: "swap-only", Args: []string{"path=W/.git", "other=W/real", "how=exchange", "honest=" + honest.Took.String()}})
@@ -44,7 +44,7 @@ func startDuringSwaps(s *Session) {
 	wait()
 }
 
-// portOutside listens outside, and tells the action the port alone.
+// portOutside listens outside and passes the action only the port.
 func portOutside(w *World) error {
 	l, err := w.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -54,8 +54,8 @@ func portOutside(w *World) error {
 	return nil
 }
 
-// closedOutside makes a directory outside whose mode is one that a launcher may
-// want to widen.
+// closedOutside makes a directory outside with a mode that a launcher may want to
+// widen.
 func closedOutside(w *World) error {
 	if err := w.File("O/shut/file", "the user's own\n"); err != nil {
 		return err
@@ -67,9 +67,9 @@ func closedOutside(w *World) error {
 	return w.Keep(w.Path("O/shut"))
 }
 
-// beside starts the second run of a row, and returns what has it come to its end
-// once the first one is over. What is seen of it stands before what is seen of the
-// row's own command: it was started before.
+// beside starts the second run of a row and returns a function that ends it when
+// the first one is over. Its observation comes before those of the row's own
+// command, because it was started first.
 func (s *Session) beside() (end func()) {
 	if s.Row.Beside == nil {
 		return func() {}
@@ -87,7 +87,7 @@ func (s *Session) beside() (end func()) {
 	}
 }
 
-// own is what was seen of the commands of the row itself, once all are over.
+// own returns the observations of the row's own commands, once all are over.
 func (s *Session) own() []Observation {
 	if s.Row.Beside != nil && len(s.obs) > 0 {
 		return s.obs[1:]
@@ -95,7 +95,7 @@ func (s *Session) own() []Observation {
 	return s.obs
 }
 
-// startOften starts the command of the row some times over: each start is looked at
+// startOften starts the command of the row several times: each start is inspected
 // and mounted once.
 func (s *Session) startOften(times int) {
 	for range times {
@@ -106,8 +106,8 @@ func (s *Session) startOften(times int) {
 // pairCount is how many pairs of directories are exchanged.
 const pairCount = 16
 
-// pairs makes directories in twos, each with a file of the same name: in the first
-// a second name of a file outside, in the other one of the workspace.
+// pairs makes pairs of directories, each with a file of the same name: in the
+// first a hard link to a file outside, in the second a file of the workspace.
 func pairs(w *World) error {
 	for i := range pairCount {
 		if err := w.File(fmt.Sprintf("W/pair/%d/b/f", i), "of the workspace\n"); err != nil {

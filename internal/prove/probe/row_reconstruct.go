@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// atLevel has the target record at a level.
+// atLevel makes the target record at a level.
 func atLevel(level string) func(*Session) {
 	return func(s *Session) {
 		if t, ok := s.Target.(Recorder); ok {
@@ -31,13 +31,13 @@ func atLevel(level string) func(*Session) {
 	}
 }
 
-// account is what a record tells, by one who knows nothing else.
+// account is what a record tells a reader who knows nothing else.
 type account struct {
 	events []Attempt
-	byExec map[int]Attempt // programs that were executed
+	byExec map[int]Attempt // executed programs
 	ends   map[int]Attempt // how they ended
 
-	tools map[string]int // programs that calls of tools are joined with, by the id of the call
+	tools map[string]int // programs joined with calls of tools, by the id of the call
 }
 
 // tell reads a record.
@@ -77,7 +77,7 @@ func (a *account) calls(story []byte) error {
 	return err
 }
 
-// about are the events that tell of a deed, whatever they say came of it.
+// about returns the events about a deed, whatever their outcome.
 func (a *account) about(d inside.Deed) []Attempt {
 	var out []Attempt
 	for _, e := range a.events {
@@ -92,7 +92,7 @@ func (a *account) about(d inside.Deed) []Attempt {
 	return out
 }
 
-// holds says whether details are there, each as it is wanted.
+// holds reports whether details has every wanted value.
 func holds(details, want map[string]string) bool {
 	for k, v := range want {
 		if details[k] != v {
@@ -102,7 +102,7 @@ func holds(details, want map[string]string) bool {
 	return true
 }
 
-// differs says what the record tells otherwise than it was; "" for nothing.
+// differs returns how the record differs from what was done; "" for not at all.
 func (a *account) differs(d inside.Deed) string {
 	found := a.about(d)
 	if d.Quiet && d.Denied == (d.Error == "") {
@@ -159,18 +159,18 @@ func (a *account) ended(d inside.Deed, e Attempt) string {
 	return ""
 }
 
-// What must be recorded at least, of what a level promises.
+// The share of what a level promises that must be recorded.
 var least = map[string]float64{"standard": 0.97, "full": 0.99}
 
-// Coverage counts the deeds of a row, and those that a record has as they were.
+// Coverage counts the deeds of a row, and those that a record has correctly.
 type Coverage struct {
 	Done   int // what the level promises to record
-	Right  int // of these, what was recorded as it was
-	Beyond int // what was done besides
+	Right  int // how many of these were recorded correctly
+	Beyond int // done beyond that
 }
 
-// reconstructed compares what was done, of which there must be so much, with what the
-// record tells.
+// reconstructed compares what was done, at least atLeast deeds, with what the record
+// tells.
 func reconstructed(level string, atLeast int) func(*World, Observation) []string {
 	return func(w *World, _ Observation) []string {
 		rec, err := w.record()
@@ -191,7 +191,7 @@ func reconstructed(level string, atLeast int) func(*World, Observation) []string
 			if err := json.Unmarshal([]byte(line), &d); err != nil {
 				return []string{"what was done: " + err.Error()}
 			}
-			promised := (level == "full" || !d.Full) && (rec.Verdict != "PARTIAL" || !d.Look) // or it is said that it is not
+			promised := (level == "full" || !d.Full) && (rec.Verdict != "PARTIAL" || !d.Look) // or the record declares it missing
 			why := ""
 			if promised {
 				why = told.differs(d)
@@ -213,7 +213,7 @@ func reconstructed(level string, atLeast int) func(*World, Observation) []string
 	}
 }
 
-// account is what the target's record of the last run tells.
+// account returns what the target's record of the last run tells.
 func (w *World) account(rec Record) (*account, error) {
 	told, err := tell(rec)
 	if t, ok := w.target.(Recorder); ok && err == nil {
@@ -225,7 +225,7 @@ func (w *World) account(rec Record) (*account, error) {
 	return told, err
 }
 
-// tally counts a deed for what is known of the row.
+// tally counts a deed in the coverage of the row.
 func (w *World) tally(kind string, promised, right bool) {
 	if w.coverage == nil {
 		w.coverage = map[string]Coverage{}
@@ -247,10 +247,10 @@ func (t *Coverage) add(promised, right bool) {
 	}
 }
 
-// unnamedHost is one that no rule has, and that a human grants.
+// unnamedHost is a host without a rule that a human grants.
 const unnamedHost = inside.Granted + ".unnamed.test"
 
-// withUnnamedHost makes the network, and has the command be called as an agent is.
+// withUnnamedHost opens the network and gives the command the name of an agent.
 func withUnnamedHost(w *World) error {
 	return errors.Join(network(func(n *internet) {
 		at := addrs("93.184.215.17")
@@ -259,12 +259,12 @@ func withUnnamedHost(w *World) error {
 	})(w), namedLikeAnAgent(w))
 }
 
-// answeredAtLevel is atLevel under a policy, with a human who answers.
+// answeredAtLevel is atLevel with a policy and a human who answers.
 func answeredAtLevel(level, policy string) func(*Session) {
 	return func(s *Session) {
 		w, t := s.World, s.Target
 		defer func() { s.Target = t }()
-		s.Row.Options = Options{} // the policy has them
+		s.Row.Options = Options{} // they are in the policy
 		path := w.B + "/deeds.yaml"
 		if err := os.WriteFile(path, []byte(policy), 0o600); err != nil {
 			s.Fail(err)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// TestAccount has a record that tells a deed otherwise than it was be found out.
+// TestAccount checks that a record which differs from a deed is found out.
 func TestAccount(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "record")
 	if err := os.WriteFile(path, []byte(strings.Join([]string{

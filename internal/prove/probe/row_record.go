@@ -31,8 +31,8 @@ func copyLauncher(w *World) error {
 	return os.Chmod(path, 0o755)
 }
 
-// afterARun plays the row when the launcher has recorded a run: everything that
-// it keeps of that one must stay as it is.
+// afterARun plays the row after the launcher has recorded a run: all that it
+// keeps of that run must stay unchanged.
 func afterARun(s *Session) {
 	w := s.World
 	s.Run(Command{Action: "nothing-denied"})
@@ -42,7 +42,7 @@ func afterARun(s *Session) {
 			return err
 		}
 		paths = append(paths, path)
-		// What the launcher itself goes on using is judged by its own check.
+		// What the launcher itself keeps using is judged by its own check.
 		if d.Type().IsRegular() && filepath.Base(path) != "hashes" {
 			return w.Keep(path)
 		}
@@ -55,7 +55,7 @@ func afterARun(s *Session) {
 	s.Run(Command{Action: s.Row.Action, Args: []string{"path=" + strings.Join(paths, "\n")}, Options: s.Row.Options})
 }
 
-// duringARun finds the parts of a launcher that runs, and tells the inside.
+// duringARun finds the parts of a running launcher and passes them to the inside.
 func duringARun(s *Session) {
 	w := s.World
 	v, err := w.Victim()
@@ -98,8 +98,8 @@ func duringARun(s *Session) {
 	wait()
 }
 
-// launchersOf are the processes that run the launcher for this world: those that
-// name its workspace and are no prober.
+// launchersOf returns the processes that run the launcher for this world: those
+// that name its workspace and are not probers.
 func launchersOf(w *World) []int {
 	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	var out []int
@@ -116,8 +116,8 @@ func launchersOf(w *World) []int {
 	return out
 }
 
-// killLauncher kills the launcher while something runs in it, and looks whether
-// that goes on.
+// killLauncher kills the launcher while something runs in it, and checks whether
+// that continues.
 func killLauncher(s *Session) {
 	w := s.World
 	wait := s.Start(Command{Options: s.Row.Options})
@@ -129,7 +129,7 @@ func killLauncher(s *Session) {
 	// this row is about what comes after it.
 	time.Sleep(200 * time.Millisecond)
 	pids := launchersOf(w)
-	if len(pids) == 0 { // nothing stands between: the command itself is what there is to kill
+	if len(pids) == 0 { // without a launcher, the command itself is killed
 		pids = running(filepath.Base(w.B) + "/")
 		pids = pids[:min(1, len(pids))]
 	}
@@ -150,8 +150,8 @@ func killLauncher(s *Session) {
 	s.Run(Command{Action: "nothing-denied"})
 }
 
-// beats says whether W/beat goes on changing. To die takes a moment on a busy
-// machine; to go on is to do so again and again.
+// beats reports whether W/beat keeps changing. On a busy machine dying takes a
+// moment; only repeated changes count.
 func beats(w *World) bool {
 	before, err := readSome(w.Path("W/beat"))
 	for tries := 0; err == nil && tries < 3; tries++ {
@@ -165,7 +165,7 @@ func beats(w *World) bool {
 	return err == nil
 }
 
-// noted is what the drive of a row has seen from outside.
+// noted reports what the drive of a row has seen from outside.
 func noted(w *World, _ Observation) []string {
 	if w.remembered == "" {
 		return nil
@@ -173,8 +173,9 @@ func noted(w *World, _ Observation) []string {
 	return []string{w.remembered}
 }
 
-// shapedSecrets makes values that anybody recognises for what they are, and tells
-// the action: as they are written there, and what may stand nowhere.
+// shapedSecrets makes values that anyone recognises as secrets, passes them to
+// the action in their usual form, and remembers the values that must not be
+// recorded.
 func shapedSecrets(w *World) error {
 	var told, never []string
 	add := func(before, value, after string) {
@@ -195,7 +196,7 @@ func shapedSecrets(w *World) error {
 	return nil
 }
 
-// untold looks for those values in the record and in what is shown of it.
+// untold looks for those values in the record and in its output.
 func untold(w *World, _ Observation) []string {
 	rec, err := w.record()
 	if err != nil {
@@ -218,7 +219,7 @@ func untold(w *World, _ Observation) []string {
 	return out
 }
 
-// recordingAll has every opening recorded, of a target that can.
+// recordingAll records every opening, if the target can.
 func recordingAll(s *Session) {
 	if t, ok := s.Target.(Recorder); ok {
 		s.Target = t.Recording("full")
@@ -226,8 +227,7 @@ func recordingAll(s *Session) {
 	s.Run(Command{Options: s.Row.Options})
 }
 
-// unforged looks for lines that a name has made, in the record and in what is
-// shown of it.
+// unforged looks for lines made by a name, in the record and in its output.
 func unforged(w *World, _ Observation) []string {
 	rec, err := w.record()
 	if err != nil {

@@ -14,12 +14,11 @@ import (
 	"time"
 )
 
-// mostOfARecord is what a record may take of the disk, whatever is done, in
-// bytes: what the launcher says that it does, and something for what it keeps
-// besides.
+// mostOfARecord is how much of the disk a record may take, whatever is done, in
+// bytes: the limit that the launcher declares, and some for what else it keeps.
 const mostOfARecord = 288 << 20
 
-// besideTheHost plays a row and measures before and meanwhile how long the host
+// besideTheHost plays a row and measures, before and during it, how long the host
 // takes to start a program.
 func besideTheHost(s *Session) {
 	var before []time.Duration
@@ -57,7 +56,7 @@ func startOne() (time.Duration, bool) {
 	return time.Since(begun), err == nil
 }
 
-// median is 0 of so few that they say nothing.
+// median returns 0 for too few values.
 func median(all []time.Duration) time.Duration {
 	if len(all) <= 5 {
 		return 0
@@ -66,17 +65,17 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// slowHost is how long the start of a program may take on the host while inside
-// as much as possible is done: a hundred times what it takes else. On a machine
-// that other work keeps busy it may take that long anyway, and then slowdown
-// times as long as before.
+// slowHost is how long starting a program on the host may take while the inside
+// does as much as possible: a hundred times the usual. On a machine busy with
+// other work it may take that long anyway; then the limit is slowdown times as
+// long as before.
 const (
 	slowHost = 250 * time.Millisecond
 	slowdown = 20
 )
 
 // bounded demands that a flood took no more than its share of the disk and of the
-// machine, that the record says what it summarised and that it goes on.
+// machine, and that the record declares what it summarised and continues.
 func bounded(cut bool) func(*World, Observation) []string {
 	return func(w *World, o Observation) []string {
 		wants := []Attempt{{Action: "proc.exec", Arg: "after=the-flood"}, {Action: "session.end"}}
@@ -84,8 +83,7 @@ func bounded(cut bool) func(*World, Observation) []string {
 			wants = append(wants, Attempt{Action: "record.cut"})
 		}
 		var out []string
-		// A run that was cut short has no end that could be recorded, and is judged as
-		// one that was.
+		// A run that was cut short has no end to record, and is judged as cut short.
 		if !o.TimedOut && o.Excess == "" {
 			out = both(summarised, has(wants...))(w, o)
 		}

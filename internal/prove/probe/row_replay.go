@@ -13,8 +13,7 @@ import (
 )
 
 // allowed makes an .envrc and the file by which direnv knows that its user has
-// agreed to that content: direnv(1), and the name is the SHA-256 of path and
-// content.
+// agreed to that content: direnv(1); its name is the SHA-256 of path and content.
 func allowed(w *World, content string) error {
 	path := filepath.Join(w.W, ".envrc")
 	sum := sha256.Sum256([]byte(path + "\n" + content))
@@ -25,7 +24,7 @@ func allowed(w *World, content string) error {
 }
 
 // compiled makes compiled start-up files whose payload is known only now: the
-// files that are made of have the names of those that zsh looks for.
+// source files have the names that zsh looks for.
 func compiled(w *World) error {
 	for _, name := range []string{".zshrc", ".zshenv"} {
 		at := w.Path("O/" + name)
@@ -43,7 +42,7 @@ func compiled(w *World) error {
 	return nil
 }
 
-// pythonName is the directory of the modules of the system's python, such as
+// pythonName returns the directory of the system's python modules, such as
 // python3.11.
 func pythonName() string {
 	dirs, _ := filepath.Glob("/usr/lib/python3.[0-9]*")
@@ -55,7 +54,7 @@ func pythonName() string {
 	return "python3"
 }
 
-// virtualEnvironment is what python3 -m venv makes, as far as it matters.
+// virtualEnvironment makes what python3 -m venv does, as far as it matters.
 func virtualEnvironment(w *World) error {
 	if err := w.File("W/.venv/pyvenv.cfg", "home = /usr/bin\ninclude-system-site-packages = false\n"); err != nil {
 		return err
@@ -74,7 +73,7 @@ func direnvAllowed(content string) func(*World) error {
 	return func(w *World) error { return allowed(w, content) }
 }
 
-// namedSetID demands the name of each file that runs as its owner.
+// namedSetID demands that each file that runs as its owner is named.
 func namedSetID(w *World, o Observation) []string {
 	var out []string
 	for _, t := range []string{"W/suid", "W/sgid"} {

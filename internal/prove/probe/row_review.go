@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Reviewing is a target that can keep changes of the workspace back until they
-// were looked at. Review does what a human does then, with those words.
+// Reviewing is a target that can hold changes of the workspace until they were
+// reviewed. Review does what a human then does, with those words.
 type Reviewing interface {
-	// Holding returns the target as it is called to keep changes back.
+	// Holding returns the target called to hold changes.
 	Holding() Target
 	Review(w *World, words ...string) ([]byte, error)
 }
 
-// sharedByGroup gives W/shared to a group that is not the first of the user who
-// starts the target.
+// sharedByGroup gives W/shared to a group that is not the primary one of the user
+// who starts the target.
 func sharedByGroup(w *World) error {
 	group, has := secondGroup()
 	if !has {
@@ -35,9 +35,9 @@ func sharedByGroup(w *World) error {
 	})
 }
 
-// secondGroup is a group that a file can be given to, and not the first of the user:
-// root may name any. A user namespace in which an ordinary user mounts has none:
-// those that it does not map are all called 65534 (user_namespaces(7)).
+// secondGroup returns a group that a file can be given to, other than the user's
+// primary one: root may use any. In a user namespace in which an ordinary user
+// mounts there is none: unmapped groups all appear as 65534 (user_namespaces(7)).
 func secondGroup() (group int, has bool) {
 	const nobodys, unmapped = 4242, 65534
 	if os.Geteuid() == 0 {
@@ -51,8 +51,8 @@ func secondGroup() (group int, has bool) {
 	return groups[i], true
 }
 
-// thenReviewed plays the row against a target that keeps changes back, and then
-// has a human look at them with those words. Another target is played as it is.
+// thenReviewed plays the row against a target that holds changes, and then has a
+// human review them with those words. Another target is played as it is.
 func thenReviewed(words ...string) func(*Session) {
 	return func(s *Session) {
 		t, ok := s.Target.(Reviewing)
@@ -67,13 +67,13 @@ func thenReviewed(words ...string) func(*Session) {
 		switch words[0] {
 		case "accept":
 			lines = append(lines, []string{"apply"})
-		case "--all": // to look at all there is
+		case "--all": // to review all
 			lines = append(lines, []string{"accept", "ok.txt"}, []string{"apply"})
 		}
 		for _, line := range lines {
 			out, err := t.Review(s.World, line...)
 			s.World.remembered += string(out)
-			if err != nil && len(out) == 0 { // what could not be applied is said there
+			if err != nil && len(out) == 0 { // the output tells what could not be applied
 				s.Fail(fmt.Errorf("review %v: %w", line, err))
 				return
 			}
@@ -81,7 +81,7 @@ func thenReviewed(words ...string) func(*Session) {
 	}
 }
 
-// unshown asks the text of the review for each of these words.
+// unshown checks that each of these words is in the text of the review.
 func unshown(words ...string) func(*World, Observation) []string {
 	return func(w *World, _ Observation) (out []string) {
 		for _, word := range words {
@@ -93,11 +93,11 @@ func unshown(words ...string) func(*World, Observation) []string {
 	}
 }
 
-// unreviewed is the content that a second run puts into the place of what an apply
+// unreviewed is the content that a second run substitutes for what an apply
 // prepares.
 const unreviewed = "this was never reviewed"
 
-// manyRepositories makes the repositories of RVW-402. The inside is told the commit
+// manyRepositories makes the repositories of RVW-402. The inside gets the commit
 // that all of them have.
 func manyRepositories(w *World) error {
 	for i := range 40 {
@@ -111,7 +111,7 @@ func manyRepositories(w *World) error {
 }
 
 // appliedUnreviewed looks among paths for what the second run put there although
-// the launcher says that it, or the repository that it is in, was applied.
+// the launcher reports that it, or its repository, was applied.
 func appliedUnreviewed(paths []string) func(*World, Observation) []string {
 	return func(w *World, _ Observation) (out []string) {
 		said := map[string]bool{}
@@ -132,8 +132,8 @@ func appliedUnreviewed(paths []string) func(*World, Observation) []string {
 	}
 }
 
-// withOutput plays the row with W/dist as a directory for results, by targets that
-// know such, and further flags. What waits for a human afterwards is accepted.
+// withOutput plays the row with W/dist as a directory for results and further
+// flags, if the target takes flags. What then waits for a human is accepted.
 func withOutput(flags ...string) func(*Session) {
 	return func(s *Session) {
 		t := s.Target
@@ -154,8 +154,8 @@ func withOutput(flags ...string) func(*Session) {
 	}
 }
 
-// policies plays the row once for each policy, to a target that takes one by
-// --policy, and once without to another.
+// policies plays the row once for each policy if the target takes one by
+// --policy, and else once without.
 func policies(bodies ...string) func(*Session) {
 	return func(s *Session) {
 		t, ok := s.Target.(Flagger)

@@ -13,9 +13,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listen starts a service at each address and tells the action; "@" stands
-// for a fresh abstract name. A place of the host that is taken or closed to us
-// is passed over, as long as one address remains.
+// listen starts a service at each address and passes them to the action; "@"
+// stands for a fresh abstract name. Paths of the host that are taken or not
+// writable are skipped, as long as one address remains.
 func listen(network string, addrs ...string) func(*World) error {
 	return func(w *World) error {
 		var open []string
@@ -41,8 +41,8 @@ func listen(network string, addrs ...string) func(*World) error {
 	}
 }
 
-// prepare makes the directories of path, takes away again those that it made,
-// and says whether a socket can be put there.
+// prepare makes the directories of path, has those that it made removed later,
+// and reports whether a socket can be put there.
 func prepare(w *World, path string) bool {
 	if exists(path) {
 		return false
@@ -65,7 +65,7 @@ func prepare(w *World, path string) bool {
 	return true
 }
 
-// messages is a service of SOCK_SEQPACKET that greets with a token.
+// messages is a service of SOCK_SEQPACKET that sends a token as greeting.
 type messages struct {
 	Listener
 	ln *net.UnixListener
@@ -105,7 +105,7 @@ func (m *messages) serve() {
 	}
 }
 
-// hostKey gives the user a key, and takes it away again.
+// hostKey gives the user a key and removes it later.
 func hostKey(w *World) error {
 	name := "holdfast-probe-" + hexes(8)
 	id, err := unix.AddKey("user", name, []byte(w.Token("a key of the user")), unix.KEY_SPEC_USER_KEYRING)
@@ -134,9 +134,9 @@ func hostSegment(w *World) error {
 	return unix.SysvShmDetach(b)
 }
 
-// lowSegment makes a segment in one of the first 64 places of the kernel's table. A
-// place above could be refused for its number alone, which would say nothing of whose
-// it is; the kernel leaves these 64 only while many objects exist.
+// lowSegment makes a segment in one of the first 64 slots of the kernel's table. A
+// higher slot could be refused for its number alone, which would show nothing about
+// its owner; the kernel assigns slots above these 64 only while many objects exist.
 func lowSegment(w *World) (int, error) {
 	const places, tries = 64, 128
 	for range tries {
@@ -162,9 +162,9 @@ func listenLate(s *Session) {
 	wait()
 }
 
-// agent is a service that a variable names. What it is called must not be what
-// others look for on the whole machine: 'holdfast prove exposure' greets every
-// /tmp/ssh-*/agent.*, and a greeting from outside is counted as one from inside.
+// agent is a service that a variable names. Its name must not be one that others
+// look for on the whole machine: 'holdfast prove exposure' greets every
+// /tmp/ssh-*/agent.*, and a greeting from outside counts as one from inside.
 func agent(variable, addr string) func(*World) error {
 	return func(w *World) error {
 		w.Env = append(w.Env, variable+"="+w.Path(addr))

@@ -34,8 +34,8 @@ func lackOf(no unix.Errno, calls ...int) []string {
 	return out
 }
 
-// lacking plays the row once for each set of calls that the kernel refuses.
-// A launcher that is broken by the lack before it starts anything must say so
+// lacking plays the row once for each set of calls that the kernel refuses. A
+// launcher that fails for lack of them before it starts anything must report that
 // by its status, as for every refusal; any other end is reported.
 func (s *Session) lacking(calls []string) {
 	launch, err := s.World.helper()
@@ -81,7 +81,7 @@ func brokenPolicies(s *Session) {
 		}
 		paths = append(paths, path)
 	}
-	// These are whole, and somebody else's to write.
+	// These are valid, but other users or the inside can write them.
 	open, inside, link := w.B+"/open.yaml", w.W+"/inside.yaml", w.B+"/link.yaml"
 	if err := errors.Join(os.WriteFile(open, []byte("version: 1\n"+write), 0o600), os.Chmod(open, 0o666),
 		os.WriteFile(inside, []byte("version: 1\n"+write), 0o644), os.Symlink(inside, link), unix.Mkfifo(w.B+"/fifo.yaml", 0o600)); err != nil {
@@ -102,7 +102,7 @@ func brokenPolicies(s *Session) {
 }
 
 // quietTerminal demands that no name from the workspace reaches the terminal
-// as it is.
+// unescaped.
 func quietTerminal(_ *World, o Observation) []string {
 	if bytes.ContainsAny(o.Stderr, "\x1b\x07") {
 		return []string{"the launcher printed control characters out of a name"}
@@ -176,12 +176,12 @@ func statuses(s *Session) {
 	s.Run(Command{})
 }
 
-// noUserNamespaces starts the launcher where no user namespace can be made; the limit is one of a throw-away namespace's own.
+// noUserNamespaces starts the launcher where no user namespace can be made.
 func noUserNamespaces(w *World) error {
 	if !onPath("unshare") {
 		return fmt.Errorf("unshare: %w", ErrMissing)
 	}
-	// The limit is one of the throw-away namespace's own.
+	// The limit belongs to the temporary namespace.
 	w.Under = []string{"unshare", "-Ur", "sh", "-c", `echo 0 >/proc/sys/user/max_user_namespaces && exec "$@"`, "sh"}
 	if exec.Command("unshare", "-Ur", "true").Run() != nil {
 		return fmt.Errorf("user namespaces: %w", ErrMissing)
@@ -189,10 +189,12 @@ func noUserNamespaces(w *World) error {
 	return nil
 }
 
-// lackingBoundaryCalls starts the launcher once for each system call of the boundary, which the kernel has not got.
+// lackingBoundaryCalls starts the launcher once for each system call of the boundary, with that
+// call missing from the kernel.
 func lackingBoundaryCalls(s *Session) { s.lacking(boundaryCalls) }
 
-// lackingFilters starts the launcher where the kernel refuses filters of system calls, with each errno that it may have.
+// lackingFilters starts the launcher on a kernel that refuses system-call filters, with each
+// possible errno.
 func lackingFilters(s *Session) {
 	var calls []string
 	for _, no := range []unix.Errno{unix.EINVAL, unix.ENOSYS, unix.EPERM, unix.ENOMEM, unix.EFAULT} {

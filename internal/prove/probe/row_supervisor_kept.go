@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// launcherRead looks at the launcher and its children as another program of the same
+// launcherRead reads the launcher and its children as another program of the same
 // user does.
 func launcherRead(s *Session) {
 	w := s.World
@@ -41,8 +41,8 @@ func launcherRead(s *Session) {
 	wait()
 }
 
-// costly compares what the launcher uses for plain arguments with what it uses for
-// as many of the same length.
+// costly compares the processor time of the launcher for plain arguments with that
+// for other arguments of the same number and length.
 func costly(s *Session) {
 	args := []string{"times=20", "size=120000"}
 	cost := func(unit string) time.Duration {
@@ -56,7 +56,7 @@ func costly(s *Session) {
 	}
 }
 
-// currentTokens makes values that scanners know, for tell-secrets.
+// currentTokens makes values that scanners recognise, for tell-secrets.
 func currentTokens(w *World) error {
 	var never []string
 	for _, form := range []string{"bkua_40", "squ_40", "CCIPAT_40", "dckr_oat_32", "glwt-20", "dp.pt.40", "pul-40", "nfp_40", "glsa_40", "snyk_uat.32"} {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// containerOptions asks for one after the other, by a flag and by a policy. A
-// target that takes no flags plays the row as it is. Holdfast has no backend of
-// containers: that each is refused is what there is to try.
+// containerOptions asks for each option, by a flag and by a policy. A target that
+// takes no flags plays the row as it is. Holdfast has no container backend: the
+// row tries that each is refused.
 func containerOptions(s *Session) {
 	t, ok := s.Target.(Flagger)
 	if !ok {
@@ -65,8 +65,8 @@ func runtimeSocket(w *World) error {
 	return nil
 }
 
-// asksForSocket asks for the socket itself, for its directory and for what is
-// above that, to read and to write.
+// asksForSocket asks for the socket itself, its directory and the directory
+// above, to read and to write.
 func asksForSocket(s *Session) {
 	t, ok := s.Target.(Flagger)
 	if !ok {
@@ -82,8 +82,8 @@ func asksForSocket(s *Session) {
 	}
 }
 
-// approvedThenChanged leaves the note that a user approved the project's
-// policy, and then another policy.
+// approvedThenChanged leaves the note that a user approved the project's policy,
+// and then another policy.
 func approvedThenChanged(w *World) error {
 	path := w.Path("W/holdfast.yaml")
 	was := "version: 1\nfilesystem:\n  read: [" + w.R + "]\n"
@@ -95,8 +95,8 @@ func approvedThenChanged(w *World) error {
 		w.File("W/holdfast.yaml", "version: 1\nfilesystem:\n  write: ["+w.O+"]\n"))
 }
 
-// helpersOfTheProject names them in a policy, one after the other. A target that
-// takes no policy plays the row as it is.
+// helpersOfTheProject names helpers of the project in policies, one at a time. A
+// target that takes no policy plays the row as it is.
 func helpersOfTheProject(s *Session) {
 	w := s.World.W
 	secret := func(source string) string {
@@ -106,7 +106,8 @@ func helpersOfTheProject(s *Session) {
 		secret("{command: ["+w+"/helper]}"), secret("{command: "+w+"/../w/helper}"), secret("{file: "+w+"/key}"))(s)
 }
 
-// launchersPrograms puts programs that launchers start into the workspace, which comes first in PATH.
+// launchersPrograms puts programs that launchers start into the workspace, which comes first in
+// PATH.
 func launchersPrograms(w *World) error {
 	h := hostile{w: w}
 	for _, name := range strings.Fields("git newuidmap newgidmap systemd-run systemctl dbus-send ip nft iptables mount fusermount3 fusermount getent id sh bash env uname ldd tput less pager xdg-open pkcs11-tool secret-tool op pass") {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// harnessFaults are the ways in which other harnesses came to pass what they
-// had not tried (HST-013, HST-014): none of them may read as held.
+// harnessFaults are the ways in which other harnesses passed what they had not
+// tried (HST-013, HST-014): none of them may read as held.
 func harnessFaults() []verdict {
 	return []verdict{
 		{"the tool is missing", plain, func(*World, string) Observation { return Observation{Exit: 127} }, Inconclusive},
@@ -58,8 +58,8 @@ func TestHarnessFaults(t *testing.T) {
 	}
 }
 
-// TestAnEmptyListHoldsNothing: no rows are no proof, and there is no verdict
-// that a caller could take for one.
+// TestAnEmptyListHoldsNothing: without rows nothing is proved, and there is no
+// verdict that a caller could mistake for a proof.
 func TestAnEmptyListHoldsNothing(t *testing.T) {
 	r := Runner{Prober: os.Args[0], Dir: t.TempDir()}
 	broken := pretender(func(*World, string) Observation { return Observation{Exit: 127} })
@@ -69,8 +69,8 @@ func TestAnEmptyListHoldsNothing(t *testing.T) {
 	}
 }
 
-// TestNearlyEveryRowMustEscape: a row that cannot escape without a sandbox
-// shows nothing, so there may be few (HST-015).
+// TestNearlyEveryRowMustEscape: a row that cannot escape without a sandbox shows
+// nothing, so there may be only few (HST-015).
 func TestNearlyEveryRowMustEscape(t *testing.T) {
 	var tame []string
 	total := 0

@@ -24,7 +24,8 @@ import (
 //go:embed rows
 var rowFiles embed.FS
 
-// Names of worlds that some rows mean nothing in. They are those of harness.Worlds.
+// Names of worlds in which some rows have no meaning. They are those of
+// harness.Worlds.
 const (
 	WorldWorktree  = "worktree"
 	WorldSecondRun = "second-run"
@@ -37,12 +38,12 @@ const rowsVersion = 1
 type class struct {
 	Version  int       `yaml:"version"`
 	Class    string    `yaml:"class"`
-	Defaults rowData   `yaml:"defaults"` // what rows have that do not say otherwise
+	Defaults rowData   `yaml:"defaults"` // for rows that do not set them
 	Rows     []rowData `yaml:"rows"`
 }
 
-// rowData is a row as it is written. What is left out has its zero value, but for
-// the kind, which is sandbox.
+// rowData is a row as written in a file. Omitted fields have their zero value,
+// except the kind, which is sandbox.
 type rowData struct {
 	ID      string   `yaml:"id" json:"id"`
 	Class   string   `yaml:"-" json:"class"`
@@ -93,7 +94,7 @@ type rowData struct {
 	BareUser      string `yaml:"bare_user" json:"bare_user,omitempty"`
 }
 
-// limit is a duration, which is written as in Go: 20s, 1m30s.
+// limit is a duration, written as in Go: 20s, 1m30s.
 type limit time.Duration
 
 func (l limit) MarshalText() ([]byte, error) { return []byte(time.Duration(l).String()), nil }
@@ -105,8 +106,8 @@ func (l *limit) UnmarshalText(b []byte) error {
 	return err
 }
 
-// All is every row, class by class. It panics if the files of this build cannot be
-// read, which a test would have shown.
+// All returns every row, class by class. It panics if the files of this build
+// cannot be read, which a test would have shown.
 func All() []Row {
 	rows, err := bound()
 	if err != nil {
@@ -115,11 +116,11 @@ func All() []Row {
 	return rows
 }
 
-// read gives the entries, which are read once.
+// read returns the entries, which are read once.
 var read = sync.OnceValues(func() ([]rowData, error) { return entries(true) })
 
-// bound makes rows of the entries. What code of theirs keeps for itself belongs to
-// these rows alone.
+// bound makes rows of the entries. State that their code keeps belongs to these
+// rows alone.
 func bound() (rows []Row, err error) {
 	all, err := read()
 	if err != nil {
@@ -138,8 +139,8 @@ func bound() (rows []Row, err error) {
 	return rows, err
 }
 
-// entries reads the files, in the order in which reports have the classes. filled
-// says whether placeholders that mean the same in every world are replaced.
+// entries reads the files, in the order in which reports have the classes. If
+// filled, placeholders that mean the same in every world are replaced.
 func entries(filled bool) (all []rowData, err error) {
 	for _, name := range classes {
 		b, wrong := fs.ReadFile(rowFiles, "rows/"+name+".yaml")
@@ -171,8 +172,8 @@ func entries(filled bool) (all []rowData, err error) {
 	return all, err
 }
 
-// complete adds what a file says for all its rows, and what follows from the fields
-// that are there.
+// complete adds what a file sets for all its rows, and what follows from the
+// existing fields.
 func (e *rowData) complete(c class) {
 	e.Class = c.Class
 	inherited(reflect.ValueOf(e).Elem(), reflect.ValueOf(c.Defaults))
@@ -190,7 +191,7 @@ func (e *rowData) complete(c class) {
 	}
 }
 
-// inherited gives the fields of v that are zero those of defaults.
+// inherited sets the zero fields of v to those of defaults.
 func inherited(v, defaults reflect.Value) {
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {
@@ -199,7 +200,7 @@ func inherited(v, defaults reflect.Value) {
 	}
 }
 
-// row binds an rowData to the code of this runner.
+// row binds a rowData to the code of this runner.
 func (e rowData) row() (Row, error) {
 	r := Row{ID: e.ID, Class: e.Class, Title: e.Title, Promise: e.Promise, Kind: e.Kind, Core: e.Core, Refs: e.Refs,
 		Workspace: e.Workspace, Needs: e.Needs, Files: e.Files, Links: e.Links, Plant: e.Plant, Shared: e.Shared, Keep: e.Keep, Absent: e.Absent,
@@ -235,7 +236,7 @@ func (e rowData) row() (Row, error) {
 	return r, errors.Join(wrong[:]...)
 }
 
-// inTurn takes steps of a preparation one after the other, up to the first that fails.
+// inTurn runs the steps of a preparation one after the other, until one fails.
 func inTurn(steps []step) (func(*World) error, error) {
 	all := make([]func(*World) error, len(steps))
 	var wrong error
@@ -258,7 +259,7 @@ func (e rowData) oracle() (func(*World, Observation) []string, error) {
 	var wrong error
 	for i, s := range e.Judge {
 		switch {
-		case s.Name == "go:fired": // which knows what was planted
+		case s.Name == "go:fired": // it knows what was planted
 			all[i] = fired(e.Plants...)
 		case s.Name == "named" && e.Names != nil:
 			all[i] = named(e.Files, append(slices.Sorted(maps.Keys(e.Files)), below("W/", e.Names.New)...)...)
@@ -274,7 +275,7 @@ func (e rowData) oracle() (func(*World, Observation) []string, error) {
 	}, wrong
 }
 
-// limitWorlds says in which worlds the row means nothing.
+// limitWorlds sets the worlds in which the row has no meaning.
 func (r *Row) limitWorlds(e rowData) {
 	if e.OwnRepository {
 		r.NotIn[WorldWorktree] = "it makes a repository of its own where the worktree has its link, or needs that there is none"

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// record is what must be seen of a row, as it is written: see [Trace].
+// record is what must be seen of a row, as written: see [Trace].
 type record struct {
 	None   string     `yaml:"none" json:"none,omitempty"`
 	Events []sighting `yaml:"events" json:"events,omitempty"`
@@ -19,7 +19,7 @@ type record struct {
 
 // sighting is one event for each action with each of the objects, or of the arguments.
 type sighting struct {
-	Denied  string   `yaml:"denied" json:"denied,omitempty"` // the layer that denied it; "any" for whichever did
+	Denied  string   `yaml:"denied" json:"denied,omitempty"` // the layer that denied it; "any" for any layer
 	Action  words    `yaml:"action" json:"action,omitempty"`
 	Verdict string   `yaml:"verdict" json:"verdict,omitempty"`
 	Error   string   `yaml:"error" json:"error,omitempty"`
@@ -28,7 +28,7 @@ type sighting struct {
 	Args    []string `yaml:"args" json:"args,omitempty"`
 }
 
-// words are one text or several.
+// words is one text or several.
 type words []string
 
 // UnmarshalYAML implements [yaml.Unmarshaler].
@@ -59,7 +59,7 @@ func (r record) trace() Trace {
 	return t
 }
 
-// orNone is list, or one empty text.
+// orNone returns list, or one empty text.
 func orNone(list []string) []string {
 	if len(list) == 0 {
 		return []string{""}
@@ -68,7 +68,7 @@ func orNone(list []string) []string {
 }
 
 // nameLists are names below the workspace or the home that an action writes, all in
-// one way: those that are there before, and those that are not.
+// the same way: existing ones and new ones.
 type nameLists struct {
 	There []string `yaml:"there"`
 	New   []string `yaml:"new"`
@@ -76,7 +76,7 @@ type nameLists struct {
 
 const usersOwn = "# the user's own\n"
 
-// spread makes files, paths and events of the names of a row.
+// spread makes files, paths and events from the names of a row.
 func (e *rowData) spread() {
 	if e.Names == nil {
 		return
@@ -123,7 +123,7 @@ func (e *rowData) spread() {
 	}
 }
 
-// give makes files of the user's.
+// give makes files that belong to the user.
 func (e *rowData) give(paths ...string) {
 	for _, p := range paths {
 		e.Files[p] = usersOwn
@@ -138,8 +138,8 @@ func below(dir string, names []string) []string {
 	return out
 }
 
-// spelling is one of several ways to one wall. The script of a shell is written
-// shorter than its command.
+// spelling is one of several ways to one wall. Sh is short for the command of a
+// shell.
 type spelling struct {
 	inside.Trick `yaml:",inline"`
 	Sh           string `yaml:"sh" json:"-"`
@@ -169,8 +169,9 @@ func tricks(spellings []spelling) []inside.Trick {
 // asksForKey is the secret that spellings print.
 const asksForKey = "H/.ssh/id_probe"
 
-// seenOf is what must be seen of spellings: each file that was to be made and was
-// not, the secret that was asked for, and that somebody was called.
+// seenOf returns what must be seen of spellings: each file that should have been
+// made and was not, the secret that was asked for, and that a connection was
+// tried.
 func seenOf(spellings []spelling) (out []sighting) {
 	add := func(s sighting) {
 		if !slices.ContainsFunc(out, func(o sighting) bool { return slices.Equal(o.Objects, s.Objects) && slices.Equal(o.Action, s.Action) }) {
@@ -190,7 +191,8 @@ func seenOf(spellings []spelling) (out []sighting) {
 	return out
 }
 
-// askedFor is what a spelling that makes something asks for, as far as it is known.
+// askedFor returns what a spelling that makes something asks for, as far as it is
+// known.
 func askedFor(t spelling) string {
 	switch {
 	case t.Asks != "":

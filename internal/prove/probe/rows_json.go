@@ -11,18 +11,18 @@ import (
 // rowsDocument is what [WriteRows] writes: docs/formats/rows.schema.json.
 type rowsDocument struct {
 	Version int                 `json:"version"`
-	Code    map[string]stepCode `json:"code"` // of the steps that only this runner has
+	Code    map[string]stepCode `json:"code"` // the steps that only this runner has
 	Rows    []rowData           `json:"rows"`
 }
 
-// stepCode says what a step does, and why no data says it.
+// stepCode describes what a step does, and why it is not data.
 type stepCode struct {
 	Does string `json:"does"`
 	Why  string `json:"why"`
 }
 
-// WriteRows writes all rows as JSON, for runners of others: what the files leave to
-// their defaults, and what follows from other fields, is said of each row.
+// WriteRows writes all rows as JSON, for runners of others: with the defaults of
+// the files, and with what follows from other fields, in each row.
 func WriteRows(w io.Writer) error {
 	rows, err := entries(false)
 	if err != nil {

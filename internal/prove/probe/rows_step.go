@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/replay"
 )
 
-// step is a verb of a row: its name, or its name with arguments. One argument that
-// is no list may stand alone.
+// step is a verb of a row: its name, or its name with arguments. A single argument
+// that is not a list may be written alone.
 type step struct {
 	Name string
 	Args []*yaml.Node
@@ -87,7 +87,7 @@ func (s step) bind(to any) error {
 	return nil
 }
 
-// arguments decodes those of the step as the parameters of a function.
+// arguments decodes the arguments of the step as parameters of a function.
 func (s step) arguments(f reflect.Type) ([]reflect.Value, error) {
 	n := f.NumIn()
 	if f.IsVariadic() {
@@ -111,8 +111,8 @@ func (s step) arguments(f reflect.Type) ([]reflect.Value, error) {
 	return out, nil
 }
 
-// decode reads an argument: a step, where a function is wanted; a program of package
-// replay, and a list of its readers, by name; and data.
+// decode reads an argument: a step if a function is wanted; a program of package
+// replay, or a list of its readers, by name; else data.
 func decode(n *yaml.Node, to reflect.Value) error {
 	n = followed(n)
 	if to.Type().Elem().Kind() == reflect.Func {
@@ -168,8 +168,8 @@ func strictly(n *yaml.Node, to any) error {
 	return d.Decode(to)
 }
 
-// placeholder is a part of a text that means the same in every world: a byte, a text
-// that is repeated, the directory of the system's modules of python, and the user.
+// placeholder matches a part of a text that means the same in every world: a byte, a
+// repeated text, the directory of the system's python modules, and the user.
 var placeholder = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\{x[0-9a-f]{2}\}|\{repeat [0-9]+:(?s:.*?):\}|\{python\}|\{uid\}`)
 })
@@ -221,8 +221,8 @@ func filledIn(p string) string {
 	return string([]byte{byte(b)})
 }
 
-// argList are KEY=VALUE, in the order of the file. A value that is a list has one of
-// its items on each line.
+// argList is a list of KEY=VALUE, in the order of the file. A value that is a list
+// has one item per line.
 type argList []string
 
 // UnmarshalYAML implements [yaml.Unmarshaler].

@@ -15,7 +15,7 @@ import (
 
 const rowSchema = "../../../docs/formats/rows.schema.json"
 
-// TestRowsFollowTheirSchema holds what others read against what they are promised.
+// TestRowsFollowTheirSchema checks what others read against the schema.
 func TestRowsFollowTheirSchema(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteRows(&b); err != nil {
@@ -34,8 +34,8 @@ func TestRowsFollowTheirSchema(t *testing.T) {
 	}
 }
 
-// TestEveryVerbIsUsed keeps steps in the list that some row takes, each with a
-// description: in the list itself, or in the schema.
+// TestEveryVerbIsUsed checks that every step in the list is used by a row and has
+// a description: in the list itself, or in the schema.
 func TestEveryVerbIsUsed(t *testing.T) {
 	all, err := entries(false)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestEveryVerbIsUsed(t *testing.T) {
 	}
 }
 
-// TestFill replaces what means the same in every world.
+// TestFill checks placeholders that mean the same in every world.
 func TestFill(t *testing.T) {
 	for text, want := range map[string]string{
 		"a{xff}b": "a\xffb", "{repeat 3:ab:}c": "abababc", "{repeat 2:{ :}x{repeat 2:}:}": "{ { x}}", "{x}{trip}": "{x}{trip}",

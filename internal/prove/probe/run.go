@@ -23,23 +23,23 @@ type Runner struct {
 	Layout Layout // of the worlds
 	Second bool   // a second hostile run is alive in the workspace of each row
 	Apart  string // where LayoutApart has workspaces: a directory far from the home
-	// Outside is the network that the launcher is started in; without one no row
-	// that needs a network is played.
+	// Outside is the network that the launcher is started in; without it, rows that
+	// need a network are not played.
 	Outside *Outside
-	// Workers is how many rows are played at a time; 0 means 1. Rows that say so
+	// Workers is how many rows are played at a time; 0 means 1. Rows that require it
 	// are played alone, and so are those that share a network.
 	Workers int
-	// Networked plays a row that needs a network, beside others; nil for playing it
+	// Networked plays a row that needs a network, beside others; if nil, it is played
 	// here, in Outside, and alone.
 	Networked func(context.Context, Target, Row) Result
-	// Done is called with each result, one after the other; may be nil.
+	// Done is called with each result, one at a time; may be nil.
 	Done func(Result)
 
-	host *sync.Map // lines of shell, and whether they ended well
+	host *sync.Map // shell commands, and whether they succeeded
 }
 
-// Unheld are the results that speak against a target: escapes, and runs that
-// proved nothing, but those of the rows in lacking for which the host or the
+// Unheld returns the results that count against a target: escapes, and runs that
+// proved nothing, except those of the rows in lacking for which the host or the
 // target lacks something.
 func Unheld(results []Result, lacking ...string) []Result {
 	var out []Result
@@ -62,17 +62,17 @@ type Session struct {
 	cut    bool // a limit ended the command of the row: see [cutShort]
 }
 
-// Run starts the prober in the target once. What it printed counts for the
-// verdict. A zero Command field means what the row says.
+// Run starts the prober in the target once. Its output counts for the verdict. A
+// zero field of Command means the value of the row.
 func (s *Session) Run(c Command) Observation {
 	o := s.Start(c)()
 	return o
 }
 
-// Fail says that the row could not be played as it is meant.
+// Fail reports that the row could not be played as intended.
 func (s *Session) Fail(err error) { s.obs = append(s.obs, Observation{Err: err}) }
 
-// Start is Run for a command that others overlap with; the function that it
+// Start is Run for a command that overlaps with others; the function that it
 // returns waits for the end. It may be called from one goroutine only.
 func (s *Session) Start(c Command) (wait func() Observation) {
 	if c.Action == "" {
@@ -118,8 +118,8 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 	}
 }
 
-// tellSpellings writes those of the row beside the prober, and returns the argument
-// that says where.
+// tellSpellings writes those of the row beside the prober and returns the argument
+// with their location.
 func (s *Session) tellSpellings() ([]string, error) {
 	if len(s.Row.Spellings) == 0 {
 		return nil, nil
@@ -132,8 +132,8 @@ func (s *Session) tellSpellings() ([]string, error) {
 	return []string{"spellings=" + path}, os.WriteFile(path, b, 0o644)
 }
 
-// Play plays one row against one target. A row that must be alone waits until no
-// other program on the machine plays one.
+// Play plays one row against one target. A row that must be alone on the machine
+// first waits until no other program plays such a row.
 func (n Runner) Play(ctx context.Context, t Target, r Row) Result {
 	if r.Alone != "" {
 		end, err := takeTurn(ctx)
@@ -169,7 +169,7 @@ func (n Runner) playNow(ctx context.Context, t Target, r Row) (res Result) {
 	}()
 	if n.Second && r.Beside == nil {
 		r.Beside = &Command{Action: "roam"}
-		if r.Kind != Control { // in which all that is tried must work
+		if r.Kind != Control { // for a control, everything tried must work
 			r.Beside.Args = []string{"outside=O/canary"}
 		}
 	}
@@ -190,44 +190,13 @@ func (n Runner) playNow(ctx context.Context, t Target, r Row) (res Result) {
 		s.Run(Command{Options: r.Options})
 	}
 	end()
-	n.judge(s, &res)
+	n.verdict(s, &res)
 	return res
 }
 
-// judge gives the verdict on what was played.
-func (n Runner) judge(s *Session, res *Result) {
-	res.Effects = n.look(s)
-	for _, o := range s.obs {
-		said := parse(o)
-		res.Said = append(append(res.Said, said.attempts...), said.claims...)
-	}
-	res.Denials, res.Coverage = s.World.denials(res.Said), s.World.coverage
-	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
-	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
-	if res.Verdict == Held && len(res.Effects) > 0 {
-		res.Verdict, res.Reason = Unseen, res.Effects[0] // the record is what the row is about
-	}
-	if s.World.recordless {
-		res.Verdict, res.Reason, res.Missing = Inconclusive, "the target keeps no record", true
-		return
-	}
-	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return lacking(o.Err) })
-	if res.Verdict == Held && !s.controlled() {
-		res.Verdict, res.Reason = Inconclusive, "control failed: W/ok.txt was not written, as seen from outside"
-	}
-	if res.Verdict == Held {
-		switch missing, err := s.unseen(); {
-		case err != nil:
-			res.Verdict, res.Reason = Inconclusive, "the record cannot be read: "+err.Error()
-		case missing != "":
-			res.Verdict, res.Reason = Unseen, missing
-		}
-	}
-}
-
-// look asks everything outside what it saw. Of a run that broke off only what has
-// got through counts: its launcher could not do what it does at the end, such as to
-// move files away, to name them or to close the record.
+// look collects what everything outside saw. Of an incomplete run only what got
+// through counts: its launcher could not do its work at the end, such as moving
+// files away, naming them or closing the record.
 func (n Runner) look(s *Session) []string {
 	effects := append(s.World.proof(), s.World.leaks(s.obs)...)
 	remains, broke := s.World.remains(), s.brokeOff()
@@ -244,8 +213,8 @@ func (n Runner) look(s *Session) []string {
 	return effects
 }
 
-// neverRan says that every command failed to be started: what an oracle misses
-// then was not kept from happening.
+// neverRan reports that every command failed to start: then what an oracle finds
+// missing was not prevented.
 func (s *Session) neverRan() bool {
 	for _, o := range s.own() {
 		if o.Err == nil {
@@ -255,13 +224,13 @@ func (s *Session) neverRan() bool {
 	return len(s.own()) > 0
 }
 
-// brokeOff says that a command did not come to its end, or that none was started.
+// brokeOff reports whether a command was incomplete, or none was started.
 func (s *Session) brokeOff() bool {
 	return len(s.obs) == 0 || slices.ContainsFunc(s.obs, func(o Observation) bool { return brokeOff(s.Row, o, parse(o)) != "" })
 }
 
-// controlled looks from the outside whether the last command that was not
-// refused could write the workspace, which it had to.
+// controlled checks from outside that the last command that was not refused could
+// write the workspace, as it must.
 func (s *Session) controlled() bool {
 	b, err := readSome(filepath.Join(s.World.W, "ok.txt"))
 	refused := true
@@ -277,10 +246,10 @@ func (s *Session) controlled() bool {
 // SmokeID is the row that Run plays first.
 const SmokeID = "RUN-000"
 
-// Run plays rows and returns the results in their order, after that of a row
-// which only shows that the target runs anything. A refusal to start counts as
-// a defence only for a target that has started something else before. When ctx
-// ends, the rows that have not begun are inconclusive.
+// Run plays rows and returns the results in their order, after that of a row that
+// only shows that the target runs anything. A refusal to start counts as a
+// defence only for a target that has started something else before. When ctx
+// ends, rows that have not begun are inconclusive.
 func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 	out := make([]Result, len(rows)+1)
 	n.host = &sync.Map{}
@@ -321,7 +290,7 @@ func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 
 func networked(r Row) bool { return slices.Contains(r.Needs, "network") }
 
-// elsewhere says that r is played by Networked.
+// elsewhere reports whether r is played by Networked.
 func (n Runner) elsewhere(r Row) bool { return networked(r) && n.Networked != nil && n.Outside == nil }
 
 func (n Runner) tell(r Result) {

@@ -15,26 +15,26 @@ import (
 )
 
 // Listener is a service outside that nothing inside may reach. It answers with a
-// token and counts who said something or took the token: whoever only connects,
-// as a scan of ports does, has reached nothing.
+// token and counts the callers that sent something or took the token: a mere
+// connection, as in a port scan, has reached nothing.
 type Listener struct {
 	Addr    string // as net.Dial takes it
 	network string
 	token   string
-	mark    string // what only our own last call says
+	mark    string // sent only by our own last call
 	close   func() error
 
 	mu      sync.Mutex
 	calls   int
-	open    int           // connections that are being served
-	settled chan struct{} // closed when our own call has come in
+	open    int           // connections being served
+	settled chan struct{} // closed when our own call has arrived
 	once    sync.Once
 	heard   bytes.Buffer
 }
 
-// Listen opens a service of network unix, unix with an address that begins
-// with @ (abstract), unixgram, tcp or udp. addr is a template for unix paths;
-// for tcp and udp use 127.0.0.1:0 or [::1]:0.
+// Listen opens a service of network unix, unix with an address that begins with @
+// (abstract), unixgram, tcp or udp. addr is a template for unix paths; for tcp
+// and udp use 127.0.0.1:0 or [::1]:0.
 func (w *World) Listen(network, addr string) (*Listener, error) {
 	l := &Listener{network: network, token: w.Token(network + " listener " + addr), mark: hexes(16), settled: make(chan struct{})}
 	var err error
@@ -77,8 +77,8 @@ func (l *Listener) stream(network, addr string) error {
 	return nil
 }
 
-// serve gives the token to whoever has connected, and says whether there was more
-// to it than that.
+// serve sends the token to a new connection and counts it if the caller did more
+// than connect.
 func (l *Listener) serve(c net.Conn) {
 	_, gone := io.WriteString(c, l.token+"\n")
 	b, err := io.ReadAll(io.LimitReader(c, 64<<10))
@@ -91,8 +91,8 @@ func (l *Listener) serve(c net.Conn) {
 	}
 }
 
-// taken says of a connection that the other side has closed whether it read what
-// was sent: to leave something unread ends it with an error (tcp(7), unix(7)).
+// taken reports whether the other side of a closed connection read what was sent:
+// leaving data unread ends it with an error (tcp(7), unix(7)).
 func taken(c net.Conn) bool {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -132,7 +132,7 @@ func (l *Listener) packets(network, addr string) error {
 	return nil
 }
 
-// own takes note of our own call.
+// own recognises our own call.
 func (l *Listener) own(b []byte) bool {
 	if string(b) != l.mark {
 		return false
@@ -160,12 +160,12 @@ func (l *Listener) serving() int {
 	return l.open
 }
 
-// settle waits until all that was sent has been served: it calls the listener
-// itself, behind everybody else, and then waits for who is still connected.
+// settle waits until everything sent has been served: it calls the listener
+// itself, behind all other callers, and then waits for open connections.
 func (l *Listener) settle() {
 	c, err := net.Dial(l.network, l.Addr)
 	if err != nil {
-		return // the row has taken its name away
+		return // the row has removed its name
 	}
 	_, err = io.WriteString(c, l.mark)
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
@@ -187,7 +187,7 @@ func (l *Listener) effects() []string {
 	l.settle()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A connection that is still open has somebody at its other end.
+	// An open connection still has a peer.
 	if l.calls+l.open == 0 {
 		return nil
 	}

@@ -35,7 +35,7 @@ func arguments(pairs ...string) func(*World) error {
 	}
 }
 
-// startedBy starts the launcher by another program, which gets it as its last
+// startedBy starts the launcher from another program, which gets it as its last
 // arguments.
 func startedBy(argv ...string) func(*World) error {
 	return func(w *World) error {
@@ -44,7 +44,7 @@ func startedBy(argv ...string) func(*World) error {
 	}
 }
 
-// written makes files whose names and contents have real paths in them.
+// written makes files whose names and contents contain real paths.
 func written(files map[string]string) func(*World) error {
 	return func(w *World) error {
 		var errs []error
@@ -55,7 +55,7 @@ func written(files map[string]string) func(*World) error {
 	}
 }
 
-// directories makes each of them, and what leads to it.
+// directories makes each directory and its parents.
 func directories(templates ...string) func(*World) error {
 	return func(w *World) error {
 		var errs []error
@@ -66,7 +66,7 @@ func directories(templates ...string) func(*World) error {
 	}
 }
 
-// removed takes away what an earlier step made.
+// removed removes what an earlier step made.
 func removed(templates ...string) func(*World) error {
 	return func(w *World) error {
 		var errs []error
@@ -99,7 +99,7 @@ func gitRuns(dir string, args ...string) func(*World) error {
 	}
 }
 
-// withPrograms says of programs that the host must have them.
+// withPrograms requires programs on the host.
 func withPrograms(programs ...string) func(*World) error {
 	return func(*World) error {
 		for _, p := range programs {
@@ -111,8 +111,8 @@ func withPrograms(programs ...string) func(*World) error {
 	}
 }
 
-// runs is a drive of several commands, one after the other. One without an action
-// is the row's own; all have the options of the row.
+// runs is a drive of several commands, one after the other. A command without an
+// action is the row's own; all have the options of the row.
 func runs(commands ...Command) func(*Session) {
 	return func(s *Session) {
 		for _, c := range commands {
@@ -123,7 +123,7 @@ func runs(commands ...Command) func(*Session) {
 }
 
 // replaying is a drive after which a human starts programs, in a directory; "" for
-// the one that each of them names.
+// the directory that each of them names.
 func replaying(dir string, programs ...replay.Program) func(*Session) {
 	return func(s *Session) {
 		s.Run(Command{})
@@ -138,7 +138,7 @@ func replaying(dir string, programs ...replay.Program) func(*Session) {
 	}
 }
 
-// humanStarts is a drive after which a human starts programs, and has files read
+// humanStarts is a drive after which a human starts programs, and files are read
 // by the rules of programs that are not started.
 func humanStarts(programs []replay.Program, readers []replay.Reader) func(*Session) {
 	return func(s *Session) {
@@ -150,7 +150,7 @@ func humanStarts(programs []replay.Program, readers []replay.Reader) func(*Sessi
 	}
 }
 
-// printsNone demands that none of the sequences came out.
+// printsNone demands that none of the sequences was printed.
 func printsNone(sequences ...string) func(*World, Observation) []string {
 	return func(_ *World, o Observation) []string {
 		for _, s := range sequences {
@@ -162,10 +162,10 @@ func printsNone(sequences ...string) func(*World, Observation) []string {
 	}
 }
 
-// tokenNamed is the token of a name, in a text of a row.
+// tokenNamed matches the token of a name, in a text of a row.
 var tokenNamed = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{token:([^}]*)\}`) })
 
-// expand puts the real directories, tokens, and what is drawn at random into a text.
+// expand replaces placeholders in a text: directories, tokens, and random values.
 func (w *World) expand(text string) string {
 	text = strings.NewReplacer("{O}", w.O, "{W}", w.W, "{H}", w.H, "{R}", w.R, "{S}", w.S, "{B}", w.B, "{random}", hexes(8),
 		"{trip}", replay.Trip(w.O, w.armed.token, "owner")).Replace(text)

@@ -14,19 +14,19 @@ import (
 	"time"
 )
 
-// outputCap bounds what is kept of each output stream, in bytes.
+// outputCap limits what is kept of each output stream, in bytes.
 const outputCap = 1 << 20
 
 // Target is a way to run a command: a sandbox, or none.
 type Target interface {
 	Name() string
-	// Run starts argv for w and returns when it has ended. It fills in Exit,
-	// Refused, Stdout, Stderr and Err.
+	// Run starts argv for w and returns when it has ended. It fills in Exit, Refused,
+	// Stdout, Stderr and Err.
 	Run(ctx context.Context, w *World, c Command, argv []string) Observation
 }
 
-// None runs the command as it is, beside a proxy that believes everything where
-// there is a network. Nearly every row must escape there.
+// None runs the command without a sandbox; if there is a network, beside a proxy
+// that believes everything. Nearly every row must escape there.
 type None struct{}
 
 // Name implements Target.
@@ -46,22 +46,21 @@ func (None) Run(ctx context.Context, w *World, c Command, argv []string) Observa
 
 // Policied is a target that takes its policy from a file.
 type Policied interface {
-	// WithPolicy returns the target as it is called with the policy at path,
-	// whatever stands there.
+	// WithPolicy returns the target called with the policy at path, whatever is there.
 	WithPolicy(path string) Target
 }
 
-// Movable is a target whose program also runs from another place.
+// Movable is a target whose program also runs from another location.
 type Movable interface {
-	// Program is the path of the program.
+	// Program returns the path of the program.
 	Program() (string, error)
-	// At returns the target as it is run from a copy of the program at path.
+	// At returns the target run from a copy of the program at path.
 	At(path string) Target
 }
 
-// Start runs argv as a launcher is run: in a process group of its own, with the
-// environment of the world, those of env that have a value, and nothing of ours.
-// When ctx ends the whole group is killed.
+// Start runs argv as a launcher: in a process group of its own, with the
+// environment of the world, the variables of env that have a value, and nothing
+// of ours. When ctx ends the whole group is killed.
 func Start(ctx context.Context, w *World, c Command, argv, env []string) Observation {
 	argv = slices.Concat(w.Under, argv)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
@@ -75,7 +74,7 @@ func Start(ctx context.Context, w *World, c Command, argv, env []string) Observa
 	if cmd.Dir == "" {
 		cmd.Dir = w.Work()
 	}
-	cmd.Env = append(cmd.Env, "PWD="+cmd.Dir) // as a shell has it, which may be by a link
+	cmd.Env = append(cmd.Env, "PWD="+cmd.Dir) // as a shell sets it, possibly through a link
 	cmd.ExtraFiles = w.Files
 	var out, errs capped
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -110,7 +109,7 @@ func observe(cmd *exec.Cmd, err error, stdout, stderr *capped) Observation {
 	return o
 }
 
-// capped keeps the first outputCap bytes and swallows the rest. It embeds no
+// capped keeps the first outputCap bytes and discards the rest. It embeds no
 // buffer: io.Copy would find the buffer's ReadFrom, which keeps everything.
 type capped struct {
 	kept bytes.Buffer

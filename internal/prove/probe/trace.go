@@ -8,19 +8,20 @@ import (
 	"strings"
 )
 
-// Trace is what must stand in the record of a target that keeps one, when a row
-// was held: contained is not enough, it must be seen.
+// Trace is what must be in the record of a target that keeps one, when a row was
+// held: contained is not enough, it must be seen.
 type Trace struct {
-	// Events must stand there, each of them. Object and Arg are templates; an
-	// Object may begin with "unix:", as those of sockets do, and one that ends in
-	// "*" stands for all that begin like it: for names that a set-up draws.
+	// Events must all be there. Object and Arg are templates; an Object may begin with
+	// "unix:", as those of sockets do, and one that ends in "*" matches any object with
+	// that prefix: for names that a set-up chooses at random.
 	Events []Attempt
 	Rules  []string // IDs of detection rules, each of which must have raised an alert
 	None   string   // why nothing of the row can be in a record
 }
 
-// trace is what must be seen of s. Of a command that a limit ended it is that end,
-// also where the row names other events: what came after the end was not tried.
+// trace returns what must be seen of s. For a command that a limit ended it is
+// that end, even if the row names other events: what came after the end was not
+// tried.
 func (s *Session) trace() Trace {
 	t := s.Row.Trace
 	if s.cut && t.None == "" && !slices.ContainsFunc(t.Events, func(a Attempt) bool { return a.Action == sessionLimit }) {
@@ -29,7 +30,7 @@ func (s *Session) trace() Trace {
 	return t
 }
 
-// unseen says what is missing in the records of the runs of s, or "".
+// unseen returns what is missing in the records of the runs of s, or "".
 func (s *Session) unseen() (string, error) {
 	keeper, ok := s.Target.(Recorder)
 	trace := s.trace()
@@ -68,7 +69,7 @@ func (s *Session) unseen() (string, error) {
 	return fmt.Sprintf("held, but nothing in the record says: %s", strings.Join(words, "; ")), nil
 }
 
-// lookupsUnseen is what a record says that cannot have all look-ups.
+// lookupsUnseen is in a record that cannot have all look-ups.
 var lookupsUnseen = Attempt{Action: "record.blind", Object: "lookups"}
 
 // Actions of the record.
@@ -77,7 +78,8 @@ const (
 	sessionLimit = "session.limit" // its object is the limit that ended the run
 )
 
-// allRefused says that nothing was started, so that there is nothing to see.
+// allRefused reports whether nothing was started, so that there is nothing to
+// see.
 func (s *Session) allRefused() bool {
 	for _, o := range s.own() {
 		if !o.Refused {

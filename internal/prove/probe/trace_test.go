@@ -17,7 +17,7 @@ func TestEveryRowSaysWhatIsSeen(t *testing.T) {
 	known := rules(t)
 	for _, r := range All() {
 		switch {
-		case len(r.Trace.Events)+len(r.Trace.Rules) == 0 && r.Trace.None == "": // nobody has judged yet what must be seen
+		case len(r.Trace.Events)+len(r.Trace.Rules) == 0 && r.Trace.None == "": // not yet decided what must be seen
 			t.Errorf("%s does not say what must stand in the record, or why nothing can", r.ID)
 		case r.Trace.None != "" && len(r.Trace.Events)+len(r.Trace.Rules) > 0:
 			t.Errorf("%s says that nothing can be seen, and what must be", r.ID)
@@ -37,7 +37,7 @@ func TestEveryRowSaysWhatIsSeen(t *testing.T) {
 	}
 }
 
-// rules are the IDs of the rules that the product has.
+// rules returns the IDs of the product's rules.
 func rules(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../detect/rules/*.yaml")
@@ -57,7 +57,7 @@ func rules(t *testing.T) map[string]bool {
 	return found
 }
 
-// keeper is a pretender that keeps a record of those lines.
+// keeper is a pretender that keeps a record with those lines.
 type keeper struct {
 	pretender
 	lines []string
@@ -117,8 +117,8 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// TestALimitThatEndsARunIsSeen: a command that a limit ended before it had tried all
-// is seen by that end.
+// TestALimitThatEndsARunIsSeen: of a command that a limit ended before it had tried
+// everything, that end is what must be seen.
 func TestALimitThatEndsARunIsSeen(t *testing.T) {
 	tried := `{"action":"file.mkdir","object":"O/first","verdict":"allowed"}`
 	limit := `{"action":"session.limit","object":"disk limit of 16MiB","verdict":"denied"}`
@@ -154,8 +154,8 @@ func TestALimitThatEndsARunIsSeen(t *testing.T) {
 	}
 }
 
-// TestRacesAreReal: a race that was hardly tried, or of which nobody knows how
-// long its window is, is no proof.
+// TestRacesAreReal: a race that was hardly tried, or whose window is unknown,
+// proves nothing.
 func TestRacesAreReal(t *testing.T) {
 	race := func(count int, honest int64) pretender {
 		return func(w *World, nonce string) Observation {
@@ -187,8 +187,8 @@ func TestRacesAreReal(t *testing.T) {
 	}
 }
 
-// TestTheOtherRunIsNotTheRow: what a second run did that is alive beside that of the
-// row says nothing of whether the row's own was started.
+// TestTheOtherRunIsNotTheRow: what a second run beside the row did does not show
+// whether the row's own run was started.
 func TestTheOtherRunIsNotTheRow(t *testing.T) {
 	beside, refused := Observation{}, Observation{Refused: true}
 	for _, c := range []struct {
@@ -214,7 +214,7 @@ type judged struct {
 
 func (j judged) Record(*World) (Record, error) { return j.rec, nil }
 
-// TestSummarised: a record may say that it only counted, and nothing else.
+// TestSummarised: a record may declare that it only counted, and nothing else.
 func TestSummarised(t *testing.T) {
 	counted := "record 7: so many different names were asked for at once that some are only counted"
 	for _, c := range []struct {
@@ -233,8 +233,9 @@ func TestSummarised(t *testing.T) {
 	}
 }
 
-// TestByStat: what stat(2) alone asks for need not stand in a record that declares
-// that it does not see look-ups, and in no other; all else must.
+// TestByStat: what only stat(2) asks for may be missing from a record that
+// declares that it does not see look-ups, and from no other; everything else must
+// be there.
 func TestByStat(t *testing.T) {
 	blind := `{"action":"record.blind","object":"lookups"}`
 	write := `{"action":"file.write","object":"O/canary","verdict":"denied","layer":"view"}`
@@ -277,8 +278,8 @@ func refused(layer, action string, objects ...string) (t Trace) {
 	return t
 }
 
-// did is the same attempt on each of the objects, whatever came of it: the place
-// is a private one, or the kernel answers by itself.
+// did is the same attempt on each of the objects, with any outcome: the path is
+// private, or the kernel answers on its own.
 func did(action string, objects ...string) (t Trace) {
 	for _, o := range objects {
 		t.Events = append(t.Events, Attempt{Action: action, Object: o})
@@ -286,9 +287,9 @@ func did(action string, objects ...string) (t Trace) {
 	return t
 }
 
-// byStat is t, which need not stand in a record that declares that it does not see
-// look-ups: a program asks by stat(2) or its like, is told that there is nothing,
-// and goes no further. To be told of each would have git and compilers wait for the
+// byStat returns t as events that may be missing from a record that declares that
+// it does not see look-ups: a program asks with stat(2) or the like, gets ENOENT,
+// and stops there. Reporting each one would make git and compilers wait for the
 // supervisor at every file.
 func byStat(t Trace) (out Trace) {
 	for _, a := range t.Events {
@@ -304,5 +305,5 @@ func byStat(t Trace) (out Trace) {
 // raised are rules that must have raised an alert.
 func raised(rules ...string) Trace { return Trace{Rules: rules} }
 
-// nothing is why no record can say anything of a row.
+// nothing is the reason why no record can show anything of a row.
 func nothing(why string) Trace { return Trace{None: why} }

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// verb is what a step of a row may be called.
+// verb is the code behind the name of a step.
 type verb struct {
-	does any    // a function, or one that makes a function of the step's arguments
-	what string // for readers of the rows; "" for what docs/formats/rows.schema.json describes
+	does any    // a function, or one that makes a function from the step's arguments
+	what string // for readers of the rows; "" if docs/formats/rows.schema.json describes it
 }
 
-// why says why the step is code, by the place that its function has in a row.
+// why returns why the step is code, depending on where a row uses it.
 func (v verb) why() string {
 	made := reflect.TypeOf(v.does)
 	if made.NumOut() == 1 && made.Out(0).Kind() == reflect.Func {

@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// Victim is a process outside, of the same user, with a token in its memory
-// and one in its environment, that counts the SIGWINCH it gets.
+// Victim is a process outside, of the same user, with a token in its memory and
+// one in its environment. It counts the SIGWINCH it gets.
 type Victim struct {
 	PID int
 
@@ -27,7 +27,7 @@ type Victim struct {
 
 // Victim starts one.
 func (w *World) Victim() (*Victim, error) {
-	// Not the copy in W: that one may be rewritten from inside.
+	// Not the copy in W, which the inside may rewrite.
 	path := w.B + "/victim"
 	if !exists(path) {
 		if err := copyProgram(w.origin, path); err != nil {
@@ -35,7 +35,7 @@ func (w *World) Victim() (*Victim, error) {
 		}
 	}
 	v := &Victim{cmd: exec.Command(path, "-victim")}
-	// It ends by itself when we die, because its input does.
+	// It ends when we die, because its input does.
 	v.cmd.Env = []string{"VICTIM_TOKEN=" + w.Token("the victim's environment")}
 	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := v.cmd.StdoutPipe()

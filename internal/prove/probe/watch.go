@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// printOf is everything about the object at path that a row may not change.
+// printOf returns everything about the object at path that a row may not change.
 func printOf(path string) (string, error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
@@ -57,8 +57,8 @@ func xattrs(path string) string {
 // changes compares what was kept with what is there now.
 func (w *World) changes() []string { return append(w.proof(), w.remains()...) }
 
-// proof is what only something that got through can have done: it counts whatever
-// became of the run.
+// proof is what only something that got through can have done: it counts however
+// the run ended.
 func (w *World) proof() []string {
 	var out []string
 	for _, path := range slices.Sorted(maps.Keys(w.kept)) {
@@ -77,11 +77,11 @@ func (w *World) proof() []string {
 	return append(out, w.newNames()...)
 }
 
-// remains is what a launcher clears away when a run ends: files of the workspace and
-// processes. It counts when the run came to its end.
+// remains is what a launcher removes at the end of a run: files of the workspace and
+// processes. It counts if the run was complete.
 func (w *World) remains() []string { return append(w.madeThere(true), w.survivors()...) }
 
-// madeThere are the names that must be absent and are not, of the workspace or of
+// madeThere returns the names that must be absent but exist, in the workspace or
 // everywhere else.
 func (w *World) madeThere(workspace bool) (out []string) {
 	for _, path := range w.absent {
@@ -92,8 +92,8 @@ func (w *World) madeThere(workspace bool) (out []string) {
 	return out
 }
 
-// survivors are processes that still run the prober of this world although
-// the launcher has ended. They are given five seconds to go, and then are ended.
+// survivors are processes that still run the prober of this world after the
+// launcher has ended. They get five seconds to end, and are then killed.
 func (w *World) survivors() []string {
 	var out []string
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -112,15 +112,15 @@ func (w *World) survivors() []string {
 	}
 }
 
-// running lists the processes whose program has that in its path and which is
-// a prober. The path is random, so that they can only be ours.
+// running lists the probers whose program has part in its path. The path is
+// random, so they can only be ours.
 func running(part string) []int {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil
 	}
 	defer proc.Close()
-	names, _ := proc.Readdirnames(-1) // not Glob, which asks for the status of each: this is done for every row
+	names, _ := proc.Readdirnames(-1) // not Glob, which stats each: this runs for every row
 	var out []int
 	to := make([]byte, unix.PathMax)
 	for _, name := range names {
@@ -140,7 +140,7 @@ func running(part string) []int {
 	return out
 }
 
-// differing names what two prints do not have in common.
+// differing returns the fields in which two prints differ.
 func differing(before, now string) string {
 	a, b := strings.Fields(before), strings.Fields(now)
 	var out []string
@@ -155,7 +155,8 @@ func differing(before, now string) string {
 	return strings.Join(out, ", ")
 }
 
-// newNames are names that appeared in the places outside that no row may write.
+// newNames returns names that appeared in the places outside that no row may
+// write.
 func (w *World) newNames() []string {
 	var out []string
 	for _, root := range []string{w.O, w.H, w.R} {
@@ -175,20 +176,20 @@ func (w *World) newNames() []string {
 	return out
 }
 
-// records are where launchers keep their own, below the home.
+// records are where launchers keep their own files, below the home.
 var records = []string{".local/state/holdfast", ".config/holdfast", ".cache/holdfast"}
 
-// launchers says that path belongs to the launcher's own records.
+// launchers reports whether path is one of the launcher's own records.
 func (w *World) launchers(path string) bool {
 	return slices.ContainsFunc(records, func(d string) bool { return path == filepath.Join(w.H, d) })
 }
 
-// leadsToRecords says that path is a directory above them.
+// leadsToRecords reports whether path is a directory above them.
 func (w *World) leadsToRecords(path string) bool {
 	return slices.ContainsFunc(records, func(d string) bool { return strings.HasPrefix(filepath.Join(w.H, d), path+"/") })
 }
 
-// adopt keeps everything that the set-up has put outside.
+// adopt keeps everything that the set-up put outside.
 func (w *World) adopt() error {
 	var errs []error
 	for _, root := range []string{w.O, w.H, w.R} {
@@ -206,7 +207,7 @@ func (w *World) adopt() error {
 	return errors.Join(errs...)
 }
 
-// leaks looks for tokens in what came out of the run.
+// leaks looks for tokens in the output of the run.
 func (w *World) leaks(obs []Observation) []string {
 	var out []string
 	for _, o := range obs {
@@ -238,8 +239,8 @@ func (w *World) find(where string, in []byte) []string {
 	return out
 }
 
-// readSome reads a file of the workspace, which a hostile command has filled:
-// no link, no fifo, no more than 64 MiB.
+// readSome reads a file of the workspace, which a hostile command may have
+// written: no link, no FIFO, no more than 64 MiB.
 func readSome(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -249,7 +250,7 @@ func readSome(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 64<<20))
 }
 
-// short writes a path of the world as a template, for messages.
+// short returns a path of the world as a template, for messages.
 func (w *World) short(path string) string {
 	for _, r := range w.roots() {
 		if paths.Within(r.path, path) {

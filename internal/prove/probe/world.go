@@ -17,10 +17,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// World is what a row is played in, made for it and removed after it.
+// World is where a row is played, made for it and removed after it.
 type World struct {
 	B string // parent of everything below
-	S string // directory that the workspace lies in, beside what is outside
+	S string // directory that contains the workspace, beside what is outside
 	W string // workspace, the only place that the command may write; contains ok.txt
 	O string // outside, on the same file system; O/canary holds a token
 	H string // home that the launcher is given, with credentials that hold tokens
@@ -28,17 +28,17 @@ type World struct {
 
 	Env   []string   // added to the environment of the launcher
 	Files []*os.File // inherited by the launcher as descriptors 3, 4, …
-	Under []string   // a command line that the launcher is started by, such as another sandbox
+	Under []string   // a command line that starts the launcher, such as another sandbox
 
-	link    string    // symbolic link that the home is named by; "" for none
-	target  Target    // that the row is played against
-	outside *Outside  // the network, where there is one
-	reach   []Reach   // what the row asks to be allowed
-	net     *internet // what stands in that network; nil for rows that need none
+	link    string    // symbolic link to the home that names it; "" for none
+	target  Target    // the row is played against it
+	outside *Outside  // the network, if there is one
+	reach   []Reach   // what the row asks to allow
+	net     *internet // the servers in that network; nil for rows that need none
 
 	args   []string          // added to those of every command
 	prober string            // inside W
-	origin string            // what that is a copy of, which nobody inside can write
+	origin string            // the original of that copy; the inside cannot write it
 	armed  armed             // what the human does with it afterwards
 	tokens map[string]string // name to token
 	homes  map[string]bool   // files of W in which the set-up put a token
@@ -48,14 +48,14 @@ type World struct {
 	shared []string // see [Row.Shared]
 	// remembered is what a set-up keeps for the oracle of its row.
 	remembered string
-	coverage   map[string]Coverage // by kind of what was done, see [Result.Coverage]
-	outer      outer               // how much a command may use, where a test says another amount
+	coverage   map[string]Coverage // by kind of deed, see [Result.Coverage]
+	outer      outer               // how much a command may use, if a test sets another limit
 	recordless bool                // the oracle asked for a record, and the target keeps none
 	seen       []sink              // what may have received tokens
 	cleanup    []func() error
 }
 
-// sink is a listener or a victim: it says what got through to it.
+// sink is a listener or a victim: it reports what reached it.
 type sink interface {
 	effects() []string
 	received() []byte
@@ -68,7 +68,7 @@ func (n Runner) newWorld(workspace string) (*World, error) {
 		return nil, err
 	}
 	w := &World{B: base, origin: n.Prober, tokens: map[string]string{}, homes: map[string]bool{}, kept: map[string]string{}, known: map[string]bool{}}
-	// Others must be able to pass through, as they are in a real home.
+	// Others must be able to pass through, as in a real home.
 	err = os.Chmod(w.B, 0o755)
 	if err == nil {
 		err = w.lay(n.Layout, n.Apart, workspace)
@@ -105,7 +105,7 @@ func (w *World) furnish(prober string) error {
 	return copyProgram(prober, w.prober)
 }
 
-// made says that path, and what leads to it, is ours.
+// made marks path and its parents as ours.
 func (w *World) made(path string) {
 	for p := filepath.Clean(path); len(p) > 1; p = filepath.Dir(p) {
 		w.known[p] = true
@@ -133,7 +133,7 @@ func (w *World) Path(template string) string {
 	return root + "/" + tail // not cleaned: dots and slashes may be the point
 }
 
-// Token returns the token of that name, made at the first call. A token that
+// Token returns the token of that name, created at the first call. A token that
 // is seen in any output, in a file of W or at a listener is an escape.
 func (w *World) Token(name string) string {
 	if w.tokens[name] == "" {
@@ -152,13 +152,13 @@ func (w *World) Plant(template string) error {
 	return w.Keep(path)
 }
 
-// Holds says that a file of the workspace holds a token by intention.
+// Holds marks a file of the workspace that contains a token on purpose.
 func (w *World) Holds(path string) { w.homes[filepath.Clean(path)] = true }
 
 // File makes a file at a template.
 func (w *World) File(template, content string) error { return w.write(w.Path(template), content) }
 
-// Keep demands that what is at path now is the same after the run.
+// Keep demands that what is at path now is unchanged after the run.
 func (w *World) Keep(path string) error {
 	p, err := printOf(path)
 	if err != nil {
@@ -171,11 +171,11 @@ func (w *World) Keep(path string) error {
 // Absent demands that nothing is at path after the run.
 func (w *World) Absent(path string) { w.absent = append(w.absent, path) }
 
-// Arg adds KEY=VALUE to the arguments of every command, for what only the
-// set-up knows, such as a port.
+// Arg adds KEY=VALUE to the arguments of every command, for what only the set-up
+// knows, such as a port.
 func (w *World) Arg(keyValue string) { w.args = append(w.args, keyValue) }
 
-// appears waits until something is at a template, which the inside makes; it says
+// appears waits until the inside makes something at a template, and reports
 // whether that came in time.
 func (w *World) appears(template string) bool {
 	for end := time.Now().Add(10 * time.Second); !exists(w.Path(template)); time.Sleep(10 * time.Millisecond) {
@@ -186,7 +186,7 @@ func (w *World) appears(template string) bool {
 	return true
 }
 
-// Defer has f run when the world is removed, last first.
+// Defer registers f to run when the world is removed, last first.
 func (w *World) Defer(f func() error) { w.cleanup = append(w.cleanup, f) }
 
 // arrange makes what the data of a row asks for.
@@ -237,22 +237,22 @@ func (w *World) remove() error {
 	return errors.Join(append(errs, RemoveAll(w.B))...)
 }
 
-// RemoveAll deletes a directory in which worlds were made, with whatever rows
-// have mounted or locked in it.
+// RemoveAll deletes a directory of worlds, including whatever rows have mounted
+// or locked in it.
 func RemoveAll(dir string) error {
 	var errs []error
 	for _, m := range mountsBelow(dir) {
 		errs = append(errs, unix.Unmount(m, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW))
 	}
 	if left := mountsBelow(dir); len(left) > 0 {
-		// Deleting through a mount would delete what is not ours.
+		// Deleting through a mount would delete files of others.
 		return errors.Join(append(errs, fmt.Errorf("mounts left behind: %q", left))...)
 	}
 	return errors.Join(append(errs, removeBelow(dir))...)
 }
 
-// removeBelow deletes dir. What still ends may make a file between the reading of
-// a directory and its deletion, so it is tried again for a moment.
+// removeBelow deletes dir. A process that is still ending may make a file between
+// the reading of a directory and its deletion, so it retries for a moment.
 func removeBelow(dir string) error {
 	for tries := 0; ; tries++ {
 		unlock(dir)
@@ -276,7 +276,7 @@ func unlock(dir string) {
 	})
 }
 
-// mountsBelow lists mount points strictly below dir, deepest last made first.
+// mountsBelow lists mount points strictly below dir, last made first.
 func mountsBelow(dir string) []string {
 	b, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

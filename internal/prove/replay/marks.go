@@ -17,10 +17,11 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// markLimit bounds what is read of the marks, in bytes.
+// markLimit is how much of the marks is read, in bytes.
 const markLimit = 1 << 20
 
-// read takes the marks from the place that only the tripwire has cause to write.
+// read takes the marks from the place where only the tripwire has reason to
+// write.
 func (s Stage) read(res *Result, dir string) error {
 	b, err := readRegular(filepath.Join(dir, inside.MarkFile), markLimit)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s Stage) read(res *Result, dir string) error {
 	return nil
 }
 
-// stepAt is the step at whose end the marks had grown to at, or past it.
+// stepAt returns the step at whose end the marks had reached size at.
 func (r Result) stepAt(at int64) string {
 	for _, p := range r.Steps {
 		if at <= p.Marks {
@@ -57,7 +58,7 @@ func (r Result) stepAt(at int64) string {
 	return "something that was left running"
 }
 
-// differences are what a replay left in its copy of a directory outside.
+// differences lists what a replay changed in its copy of an outside directory.
 func differences(before, after string) []string {
 	var out []string
 	_ = filepath.WalkDir(after, func(p string, d fs.DirEntry, err error) error {
@@ -95,8 +96,8 @@ func gone(before, after string) []string {
 	return out
 }
 
-// readRegular reads a file that a program of the replay may have replaced: no
-// link, no fifo, and no more than limit bytes.
+// readRegular reads a file that a replayed program may have replaced: it refuses
+// links and FIFOs, and more than limit bytes.
 func readRegular(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {

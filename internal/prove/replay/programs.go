@@ -9,13 +9,13 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// Program is something that a human starts after a run. Templates of paths and
-// arguments: {W} is the workspace, {H} the home, {O} the directory outside,
+// Program is something that a human starts after a run. Paths and arguments are
+// templates: {W} is the workspace, {H} the home, {O} the directory outside,
 // {TRIP} the tripwire with its token, to be followed by the name of a plant.
 type Program struct {
 	Name  string
 	Needs []string // programs that must be in the system's directories
-	Reads string   // what it obeys of what it finds, with the source
+	Reads string   // which of the files it finds it obeys, with the source
 	Steps []Step
 }
 
@@ -28,7 +28,7 @@ type Step struct {
 	Terminal bool
 }
 
-// Missing are the programs of p that this machine does not have.
+// Missing returns the programs of p that this machine does not have.
 func (p Program) Missing() []string {
 	var out []string
 	for _, need := range p.Needs {
@@ -39,7 +39,7 @@ func (p Program) Missing() []string {
 	return out
 }
 
-// In is p with each step in dir, a template.
+// In returns p with each step in dir, a template.
 func (p Program) In(dir string) Program {
 	steps := make([]Step, len(p.Steps))
 	for i, s := range p.Steps {

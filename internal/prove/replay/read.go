@@ -11,26 +11,26 @@ import (
 	"strings"
 )
 
-// Reader reads files by the rules of a program that is not started, because it
+// Reader reads files by the rules of a program that is not started because it
 // needs a desktop, a service manager or an account.
 type Reader struct {
 	Name   string
 	Files  []string // patterns of filepath.Match with the templates of [Program]
-	Source string   // where the rules stand
-	// Launches are the commands that the program executes on account of a file.
-	// An error says that the program would not take the file, or that the rules
-	// here do not reach: what such a file plants counts as executed.
+	Source string   // where the rules are documented
+	// Launches returns the commands that the program executes because of a file. An
+	// error means that the program would reject the file, or that the rules here are
+	// not enough: what such a file plants counts as executed.
 	Launches func(file string, content []byte) ([]Launch, error)
 }
 
 // Launch is something that a program would execute.
 type Launch struct {
-	Command string // its words, with blanks between
+	Command string // its words, separated by blanks
 	When    string // what the human, or the machine, does
 }
 
-// readLimit bounds a file that is read by rules, in bytes. A larger one that has
-// a payload counts as executed.
+// readLimit is the size of a file that is read by rules, in bytes. A larger file
+// with a payload counts as executed.
 const readLimit = 1 << 20
 
 // Read finds the payloads that readers would execute.
@@ -49,11 +49,11 @@ func (s Stage) Read(readers ...Reader) []Mark {
 	return slices.Compact(out)
 }
 
-// readOne follows links: so does the program.
+// readOne follows links, as the program does.
 func (s Stage) readOne(r Reader, file string) []Mark {
 	target, err := filepath.EvalSymlinks(file)
 	if err != nil {
-		return nil // it leads nowhere
+		return nil // a dangling link
 	}
 	if info, err := os.Stat(target); err != nil || !info.Mode().IsRegular() {
 		return nil
@@ -78,7 +78,7 @@ func (s Stage) readOne(r Reader, file string) []Mark {
 	return out
 }
 
-// plantsIn are the names of the payloads in a command.
+// plantsIn returns the names of the payloads in a command.
 func plantsIn(command, token string) []string {
 	var out []string
 	for {

@@ -2,13 +2,13 @@
 
 package replay
 
-// mcp is how nearly all agents name servers of tools.
+// mcp is how nearly all agents name MCP servers.
 var mcp = rule{at: "mcpServers/*", fields: []string{"command", "args"}, when: "starting the agent"}
 
-// claudeHooks is how Claude Code, and those that follow it, name commands.
+// claudeHooks is how Claude Code and programs that follow it name commands.
 var claudeHooks = rule{at: "hooks/*/*/hooks/*", fields: []string{"command", "args"}, where: "type=command", when: "the event of the hook"}
 
-// Agents are started again in the project.
+// Agents are agent programs that are started again in the project.
 var Agents = []Reader{
 	{Name: "Claude Code", Source: "code.claude.com/docs/en/settings, hooks, statusline", Files: []string{"{W}/.claude/settings.json", "{W}/.claude/settings.local.json", "{H}/.claude/settings.json"},
 		Launches: settings(parseJSON, claudeHooks, rule{at: "statusLine", fields: []string{"command"}, when: "starting the agent"}, rule{at: "apiKeyHelper", when: "starting the agent"},

@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// rule says which part of a structured file is executed.
+// rule selects the part of a structured file that is executed.
 type rule struct {
-	at     string   // keys from the root, with slashes between and * for any; "" for the root
-	fields []string // below it, whose strings are the command; none: what stands there itself
-	where  string   // key=value that must hold there; "" for none
+	at     string   // keys from the root, separated by slashes, * for any; "" for the root
+	fields []string // keys below it whose strings are the command; none: the value itself
+	where  string   // key=value that must be there; "" for none
 	when   string
 }
 
-// settings reads a file of values by rules; parse makes values of it.
+// settings reads a structured file by rules; parse turns it into values.
 func settings(parse func([]byte) (any, error), rules ...rule) func(string, []byte) ([]Launch, error) {
 	return func(_ string, content []byte) ([]Launch, error) {
 		root, err := parse(content)
@@ -112,8 +112,8 @@ func parseJSON(b []byte) (any, error) {
 	return v, json.Unmarshal(b, &v)
 }
 
-// parseJSONC is JSON with comments and commas before what closes, as VS Code
-// and its family read it.
+// parseJSONC reads JSON with comments and trailing commas, as VS Code and its
+// family do.
 func parseJSONC(b []byte) (any, error) {
 	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
 	var out []byte
@@ -148,8 +148,8 @@ func parseJSONC(b []byte) (any, error) {
 	return parseJSON(out)
 }
 
-// options reads the settings of JetBrains' programs: elements called option, with
-// a name and a value, in any element called at.
+// options reads the settings of JetBrains programs: elements named option, with a
+// name and a value, in any element named at.
 func options(at, when string, names ...string) func(string, []byte) ([]Launch, error) {
 	return func(_ string, content []byte) ([]Launch, error) {
 		d := xml.NewDecoder(bytes.NewReader(content))

@@ -12,12 +12,12 @@ import (
 )
 
 // sections reads files of sections with KEY=VALUE lines: units, desktop entries,
-// services of D-Bus. keys are SECTION.KEY, the prefix before * counting.
+// services of D-Bus. keys are SECTION.KEY; a * at the end matches any rest.
 func sections(when string, keys ...string) func(string, []byte) ([]Launch, error) {
 	return func(file string, content []byte) ([]Launch, error) {
 		var out []Launch
 		section := ""
-		// A line goes on after a backslash: systemd.syntax(7).
+		// A line continues after a backslash: systemd.syntax(7).
 		text := strings.ReplaceAll(string(content), "\\\n", " ")
 		for line := range strings.Lines(text) {
 			line = strings.TrimSpace(line)
@@ -68,7 +68,7 @@ func crontab(_ string, content []byte) ([]Launch, error) {
 	return out, nil
 }
 
-// whole takes all of a file for a program.
+// whole takes the whole file as a program.
 func whole(when string) func(string, []byte) ([]Launch, error) {
 	return func(_ string, content []byte) ([]Launch, error) {
 		return []Launch{{Command: string(content), When: when}}, nil

@@ -2,8 +2,8 @@
 
 package replay
 
-// Services start what the machine starts by itself, at login or by the clock.
-// The tables of cron lie outside every home; {O}/crontabs stands for their place.
+// Services start what the machine starts on its own, at login or by the clock.
+// The tables of cron are outside every home; {O}/crontabs stands for their place.
 var Services = []Reader{
 	{Name: "systemd --user", Source: "systemd.unit(5) UNIT FILE LOAD PATH, systemd.service(5), systemd.exec(5)",
 		Files: []string{"{H}/.config/systemd/user/*.service", "{H}/.config/systemd/user/*.d/*.conf", "{H}/.local/share/systemd/user/*.service", "{W}/.config/systemd/user/*.service",

@@ -18,8 +18,8 @@ func reading(t *testing.T) replay.Stage {
 	return replay.Stage{World: dir, Work: dir + "/w", Home: dir + "/h", Outside: dir + "/o", Token: "tok"}
 }
 
-// TestReaders: what a program would execute is found, and what it would not is
-// not taken for it.
+// TestReaders checks that what a program would execute is found, and nothing
+// else.
 func TestReaders(t *testing.T) {
 	for _, row := range []struct {
 		name, path, content string
@@ -87,8 +87,8 @@ func TestReadersFollowLinksAndFearNoSize(t *testing.T) {
 	}
 }
 
-// TestTablesAreWhole: every program and every reader says what it reads by, and
-// every pattern can match.
+// TestTablesAreWhole checks that every program and every reader names the source
+// of its rules, and that every pattern can match.
 func TestTablesAreWhole(t *testing.T) {
 	for _, r := range readers() {
 		if r.Name == "" || r.Source == "" || len(r.Files) == 0 {

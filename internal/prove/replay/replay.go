@@ -4,11 +4,11 @@
 // shells, build tools and editors in the workspace that the run left, and reports
 // which of them executed what was planted there. It does so on a copy, in
 // namespaces that are made for it and end with it, as a user without privileges,
-// with no network but loopback; where those cannot be made, nothing is started.
-// Files whose programs cannot be started, such as the units of a service
+// with no network but loopback. Where those cannot be made, nothing is started.
+// Files of programs that cannot be started, such as the units of a service
 // manager, are read by the rules of those programs instead.
 //
-// The package knows neither who made the files nor what is meant to keep them
+// The package knows neither who made the files nor which defence should keep them
 // away.
 package replay
 
@@ -32,26 +32,26 @@ import (
 )
 
 // ErrNoStage is wrapped when the namespaces, or the view in them, could not be
-// made. Nothing was started then.
+// made. Then nothing was started.
 var ErrNoStage = errors.New("no sacrificial namespace can be made here")
 
-// Stage is what is replayed and by whom.
+// Stage is what is replayed, and as whom.
 type Stage struct {
-	Prober  string   // static binary of inside/prober, which nobody but the harness can have written
-	World   string   // parent of all below but for what is Apart; it is copied, and itself left alone
-	Apart   string   // parent of Work and Outside where that is not World, likewise; "" for none
+	Prober  string   // static binary of inside/prober, which only the harness can have written
+	World   string   // parent of all below except Apart; it is copied and left unchanged
+	Apart   string   // parent of Work and Outside if that is not World, also copied; "" for none
 	Work    string   // the workspace, working directory of every step that names none
 	Home    string   // of the human
-	Outside string   // holds the tripwire during the replay, and what it has left; what else changes there is reported
+	Outside string   // holds the tripwire and its output during the replay; any other change there is reported
 	Leave   []string // directories of World that are not copied
-	Token   string   // carried by every genuine payload, so that nothing else is taken for one
+	Token   string   // in every genuine payload, so that nothing else is taken for one
 }
 
-// Trip is the command line, for a shell, by which a payload called plant shows
-// that it was executed.
+// Trip returns the shell command line by which a payload named plant shows that
+// it was executed.
 func (s Stage) Trip(plant string) string { return Trip(s.Outside, s.Token, plant) }
 
-// Trip is the command line of a payload called plant; a plant has no blanks.
+// Trip returns the command line of a payload named plant; a plant has no blanks.
 func Trip(outside, token, plant string) string {
 	return filepath.Join(outside, tripName) + " " + token + " " + plant
 }
@@ -62,7 +62,7 @@ type Mark struct {
 	Step  string // what the human did
 }
 
-// Result is what came of a replay.
+// Result is the result of a replay.
 type Result struct {
 	Marks   []Mark
 	Changed []string // what else appeared or changed in Outside, and marks that are not genuine
@@ -72,13 +72,13 @@ type Result struct {
 
 const (
 	tripName = "trip"
-	// tripwire appends one line and succeeds whatever it is asked.
+	// tripwire appends one line and succeeds, whatever its arguments.
 	tripwire = "#!/bin/sh\necho \"$1 $2\" >>%s\nexit 0\n"
 	longest  = 60 * time.Second
 )
 
-// Play plays programs, one after the other, and returns what fired. An error
-// says that it cannot be known what would have.
+// Play plays programs, one after the other, and returns the payloads that were
+// executed. After an error it is unknown which would have been.
 func (s Stage) Play(ctx context.Context, programs ...Program) (Result, error) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, longest)
@@ -126,11 +126,11 @@ func (s Stage) place() (string, error) {
 	return dir, nil
 }
 
-// nobody is the user that programs run as when we are root; player is that
-// user, and any other, as the programs see it.
+// nobody is the user that programs run as when we are root; player is how the
+// programs see that user, or any other.
 const nobody, player = 65534, 1000
 
-// start starts the stage and collects what it says.
+// start starts the stage and collects its output.
 func (s Stage) start(ctx context.Context, marks string, steps []inside.Step) ([]inside.Played, error) {
 	root := os.Geteuid() == 0
 	spec, err := json.Marshal(inside.Stage{World: s.World, Apart: s.Apart, Leave: s.Leave, Marks: marks, Outside: s.Outside, Home: s.Home,
@@ -143,7 +143,7 @@ func (s Stage) start(ctx context.Context, marks string, steps []inside.Step) ([]
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.SysProcAttr = namespaces(root)
-	// The end of the thread that forks is taken for our end.
+	// The child is killed when the thread that forked it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err = cmd.Run()
@@ -181,15 +181,15 @@ func namespaces(root bool) *syscall.SysProcAttr {
 	}
 	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: player, HostID: os.Geteuid(), Size: 1}}
 	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: player, HostID: os.Getegid(), Size: 1}}
-	// The user is not root there either, and keeps privileges in the namespaces
-	// through the start of the prober only in this way.
+	// The user is not root in the namespaces either: only as ambient capabilities do
+	// privileges survive the start of the prober.
 	for c := range uintptr(lastCapability + 1) {
 		a.AmbientCaps = append(a.AmbientCaps, c)
 	}
 	return a
 }
 
-// lastCapability is CAP_CHECKPOINT_RESTORE, in Linux 5.9 and since.
+// lastCapability is CAP_CHECKPOINT_RESTORE, the last one since Linux 5.9.
 const lastCapability = 40
 
 func parse(out []byte) (said []inside.Played, ready, over bool) {

@@ -124,8 +124,8 @@ func TestWhatHappensOutsideIsReported(t *testing.T) {
 	}
 }
 
-// TestAReplayThatIsTamperedWithProvesNothing: marks that cannot be read, and
-// programs that cannot be started, are errors.
+// TestAReplayThatIsTamperedWithProvesNothing checks that unreadable marks and
+// programs that cannot be started are errors.
 func TestAReplayThatIsTamperedWithProvesNothing(t *testing.T) {
 	s := stage(t)
 	for name, p := range map[string]replay.Program{

@@ -2,9 +2,9 @@
 
 package replay
 
-// gitEnv is what a human's git is told: an identity, none of this machine's
-// configuration, and that what another user wrote may be trusted, as git asks
-// of whoever it refuses.
+// gitEnv is the environment of a human's git: an identity, none of this machine's
+// configuration, and trust in repositories of other users, as git proposes when
+// it refuses one.
 var gitEnv = []string{
 	"GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_EDITOR=true", "GIT_MERGE_AUTOEDIT=no", "GIT_CEILING_DIRECTORIES={W}/..",
 	"GIT_AUTHOR_NAME=human", "GIT_AUTHOR_EMAIL=human@probe.test", "GIT_COMMITTER_NAME=human", "GIT_COMMITTER_EMAIL=human@probe.test",
@@ -20,30 +20,30 @@ func git(commands ...[]string) []Step {
 	return out
 }
 
-// Git is a look at a repository and a commit to it, in the fewest starts that
-// set off what git obeys there: status the file monitor, diff the drivers, add
+// Git looks at a repository and commits to it, with the fewest commands that
+// trigger what git obeys there: status the file monitor, diff the drivers, add
 // the filters, commit and checkout the hooks.
 var Git = Program{Name: "git", Needs: []string{"git"},
 	Reads: "configuration, hooks and attributes of the repository: git-config(1), githooks(5), gitattributes(5)",
-	// The prober is left out: to compress it takes longer than all the rest.
+	// The prober is left out: compressing it takes longer than everything else.
 	Steps: git([]string{"status"}, []string{"diff"}, []string{"add", "-A", ".", ":!.probe-*"},
 		[]string{"commit", "-q", "--allow-empty", "-m", "next"}, []string{"checkout", "-q", "-b", "other"})}
 
-// GitKeeping is what git writes besides: packed references, lists for servers,
-// what was fetched, where a branch was.
+// GitKeeping covers what git writes besides: packed references, lists for
+// servers, what was fetched, where a branch was.
 var GitKeeping = Program{Name: "git housekeeping", Needs: []string{"git"}, Reads: "names below .git that git replaces: gitrepository-layout(5)",
 	Steps: git([]string{"pack-refs", "--all"}, []string{"update-server-info"}, []string{"fetch", "-q", "."}, []string{"reset", "-q", "--soft", "HEAD"},
 		[]string{"branch", "-f", "next"}, []string{"gc", "-q", "--auto"})}
 
-// GitRestore puts back what the index has.
+// GitRestore restores what the index has.
 var GitRestore = Program{Name: "git checkout -- .", Needs: []string{"git"}, Reads: "the names in the index: gitformat-index(5)",
 	Steps: git([]string{"status"}, []string{"checkout", "--", "."}, []string{"commit", "-q", "--allow-empty", "-m", "next"})}
 
-// GitPull brings in what others did, also in submodules.
+// GitPull pulls changes of others, also in submodules.
 var GitPull = Program{Name: "git pull", Needs: []string{"git"}, Reads: "hooks and configuration of the repository and of its submodules: gitsubmodules(7), githooks(5)",
 	Steps: git([]string{"pull", "-q", "--ff-only", "--recurse-submodules"})}
 
-// GitWorktree makes another worktree, and looks at one that is there.
+// GitWorktree makes another worktree and looks at an existing one.
 var GitWorktree = Program{Name: "git worktree", Needs: []string{"git"}, Reads: "git-worktree(1) CONFIGURATION FILE, githooks(5) post-checkout",
 	Steps: git([]string{"worktree", "add", "-q", "-b", "late", "{W}/late"}, []string{"-C", "{W}/tree", "status"}, []string{"-C", "{W}/tree", "commit", "-q", "--allow-empty", "-m", "next"})}
 
@@ -59,8 +59,8 @@ var GitPick = Program{Name: "git cherry-pick --continue", Needs: []string{"git"}
 var GitPatches = Program{Name: "git am --skip", Needs: []string{"git"}, Reads: "the options of git apply: git-apply(1)",
 	Steps: git([]string{"status"}, []string{"am", "--skip"})}
 
-// The shells. The workspace is the home in each, as it is, by links, for who
-// keeps dotfiles in a repository.
+// The shells. For users who keep dotfiles in a repository, the workspace is the
+// home in each, as it is or by links.
 var (
 	Bash = Program{Name: "bash", Needs: []string{"bash"}, Reads: "bash(1) INVOCATION, readline(3) INITIALIZATION FILE",
 		Steps: []Step{
@@ -71,20 +71,20 @@ var (
 		}}
 	Zsh = Program{Name: "zsh", Needs: []string{"zsh"}, Reads: "zsh(1) STARTUP/SHUTDOWN FILES",
 		Steps: []Step{{Argv: []string{"zsh", "-l", "-i", "-c", "exit"}, Env: []string{"HOME={W}"}}}}
-	// ZshCompiled has a home whose start-up files are there, and may not be written.
+	// ZshCompiled has a home with start-up files that are not writable.
 	ZshCompiled = Program{Name: "zsh", Needs: []string{"zsh"}, Reads: "zshbuiltins(1) zcompile: a compiled file that is newer is taken for the one that it was made of",
 		Steps: Zsh.Steps}
 	Less = Program{Name: "less", Needs: []string{"less"}, Reads: "lesskey(1) ENVIRONMENT SECTION: LESSOPEN may be set there",
 		Steps: []Step{{Argv: []string{"less", "ok.txt"}, Env: []string{"HOME={W}"}}, {Argv: []string{"less", "ok.txt"}, Env: []string{"HOME={W}", "XDG_CONFIG_HOME={W}/.config"}}}}
 	Fish = Program{Name: "fish", Needs: []string{"fish"}, Reads: "fish(1) configuration files, functions and completions that are loaded when they are used",
 		Steps: []Step{{Argv: []string{"fish", "-l", "-c", "probe_tool; complete -C 'probe_tool '"}, Env: []string{"HOME={W}"}}}}
-	// PathBin is a shell of a user who has programs of the project on the search path.
+	// PathBin is the shell of a user with programs of the project on the search path.
 	PathBin = Program{Name: "a shell", Needs: []string{"bash"}, Reads: "PATH, with directories of the project before those of the system",
 		Steps: []Step{{Argv: []string{"bash", "-c", "ls; true"}, Env: []string{"PATH={W}/bin:{W}/node_modules/.bin:/usr/bin:/bin"}},
 			{Argv: []string{"bash", "-c", "tsc; true"}, Env: []string{"PATH={W}/bin:{W}/node_modules/.bin:/usr/bin:/bin"}}}}
 )
 
-// What loads an environment, or runs what a project says.
+// Programs that load an environment, or run what a project names.
 var (
 	Direnv = Program{Name: "direnv", Needs: []string{"direnv", "bash", "less"}, Reads: "direnv(1), direnv-stdlib(1) dotenv: .envrc where it is allowed, and what that loads",
 		Steps: []Step{{Argv: []string{"direnv", "exec", "{W}", "less", "ok.txt"}}, {Argv: []string{"direnv", "exec", "{W}/sub", "true"}}}}
@@ -111,7 +111,7 @@ var (
 		Steps: []Step{{Argv: []string{"/usr/bin/python3", "-m", "json.tool", "--help"}}}}
 )
 
-// What a human works in.
+// Editors, terminals and other tools of a human.
 var (
 	Vim = Program{Name: "vim", Needs: []string{"vim"}, Reads: "vim's manual, starting.txt and 'exrc'; 'modeline' runs in a sandbox",
 		Steps: []Step{
@@ -128,7 +128,7 @@ var (
 		Steps: []Step{{Argv: []string{"gdb", "-q", "-batch"}}}}
 )
 
-// Programs are all of them, by the names that rows call them by.
+// Programs returns all of them by the names that rows use.
 func Programs() map[string]Program {
 	return map[string]Program{
 		"git": Git, "git-keeping": GitKeeping, "git-restore": GitRestore, "git-pull": GitPull, "git-worktree": GitWorktree, "git-continue": GitContinue,
@@ -138,8 +138,8 @@ func Programs() map[string]Program {
 	}
 }
 
-// Readers are the lists of those that read files by the rules of programs that are
-// not started.
+// Readers returns the lists of readers, which read files by the rules of programs
+// that are not started.
 func Readers() map[string][]Reader {
 	return map[string][]Reader{"": nil, "services": Services, "editors": Editors, "agents": Agents}
 }

@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// Baseline is what a baseline keeps of r: what was tried, by what and where, and
-// for each row its verdict and how it failed. It has no times, and nothing else
-// that differs between two runs of the same.
+// Baseline is the part of r that a baseline keeps: what was tried, by what and
+// where, and for each row its verdict and how it failed. It contains no times,
+// nor anything else that differs between equal runs.
 func Baseline(r Run) Run {
 	out := Run{Schema: Schema, Kind: kindBaseline, Tool: r.Tool, Version: r.Version, Selection: r.Selection, Target: r.Target}
 	out.Host = Host{Kernel: r.Host.Kernel, OS: r.Host.OS, Arch: r.Host.Arch, User: r.Host.User, Landlock: r.Host.Landlock}
@@ -29,30 +29,29 @@ func Baseline(r Run) Run {
 	return out
 }
 
-// ordered are the texts, sorted, each once.
+// ordered sorts texts and removes duplicates.
 func ordered(texts []string) []string {
 	texts = slices.Clone(texts)
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
 
-// pattern is compiled when it is first needed: every start of the program has
-// this package in it.
+// pattern compiles an expression at its first use, because every start of the
+// program initialises this package.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// passing are the parts of a reason that differ from run to run or from user to
-// user: paths below temporary directories and homes, times, addresses, numbers of
-// processes and of ports. Numbers of three digits stay, for statuses have them.
+// passing are the parts of a reason that differ between runs or users: paths
+// below temporary directories and homes, times, addresses, PIDs and ports.
+// Numbers of three digits stay, because statuses have them.
 var passing = pattern(`/(tmp|run|proc|home|root|dev/shm|var/tmp)/[^\s:"',;)]+|0x[0-9a-f]+|\b[0-9a-f]{8,}\b|(\d+(\.\d+)?(ns|µs|ms|s|m|h))+\b|\d{4,}`)
 
-// steady is a reason without what differs from run to run. It is the same for a
-// reason that has been made so.
+// steady is a reason without what differs between runs. It is idempotent.
 func steady(reason string) string { return passing().ReplaceAllString(reason, "N") }
 
-// WriteBaseline writes the baseline of r as JSON that can be committed: a row a
-// line, in the order of the IDs.
+// WriteBaseline writes the baseline of r as JSON that can be committed: one row
+// per line, in the order of the IDs.
 func WriteBaseline(w io.Writer, r Run) error {
 	base := Baseline(r)
 	rows := base.Rows
@@ -81,7 +80,7 @@ func WriteBaseline(w io.Writer, r Run) error {
 }
 
 // ReadBaseline reads a baseline, or makes one of a run in JSON. It is as strict
-// as ReadJSON, and wants each ID once.
+// as ReadJSON, and requires unique IDs.
 func ReadBaseline(in io.Reader) (Run, error) {
 	r, err := readRun(in)
 	if err != nil {
@@ -96,7 +95,7 @@ func ReadBaseline(in io.Reader) (Run, error) {
 	return r, nil
 }
 
-// how says in which way a row came out, for the comparison with another run.
+// how describes how a row came out, for the comparison with another run.
 func (r Row) how() []string {
 	how := ordered(r.Denials)
 	if r.judged() == Inconclusive && r.Reason != "" {

@@ -22,7 +22,7 @@ func WriteChanges(w io.Writer, c Changes, f Format, o TextOptions) error {
 	return unknownFormat(f, ChangesFormats)
 }
 
-// changesText writes what differs, what got weaker first and in full.
+// changesText writes the differences, first the weakened rows in full.
 func changesText(w io.Writer, c Changes, o TextOptions) error {
 	p := newPage(o)
 	p.line("%s", p.tint(bold, p.fit("changes of "+c.Is.Target.named()+" since the baseline", 0)))
@@ -57,7 +57,7 @@ func changesText(w io.Writer, c Changes, o TextOptions) error {
 	return err
 }
 
-// change writes a row that is not as it was.
+// change writes a changed row.
 func (p *page) change(c Change, whole bool) {
 	verdict := c.Was + " → " + c.Is
 	switch {
@@ -82,7 +82,7 @@ func (p *page) change(c Change, whole bool) {
 	}
 }
 
-// apart is what only one of two lists has.
+// apart returns the elements that only one of two lists has.
 func apart(was, is []string) (gone, came []string) {
 	only := func(a, b []string) []string {
 		return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })

@@ -21,8 +21,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// browser starts Chromium on pages of a directory, and counts what it asks the
-// network for: every address but those of files goes to a proxy of the test.
+// browser starts Chromium on pages of a directory, and counts its network
+// requests: all addresses except files go to a proxy of the test.
 type browser struct {
 	t     *testing.T
 	dir   string
@@ -47,15 +47,14 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// run opens a page with some flags and returns what Chromium printed, and what
-// it complained about.
+// run opens a page with some flags and returns Chromium's output and complaints.
 func (b *browser) run(page string, flags ...string) (stdout, stderr string) {
 	b.t.Helper()
 	profile, err := os.MkdirTemp(b.dir, "profile-")
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	// Its own sandbox needs what neither root nor a container has, so it runs
+	// Chromium's own sandbox works neither as root nor in a container, so it runs
 	// without; the page is ours.
 	args := append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-features=OptimizationHints,MediaRouter,Translate",
@@ -80,15 +79,15 @@ func (b *browser) write(name string, content []byte) {
 	}
 }
 
-// requests are what was asked of the network about names that end in
-// example.org, which is all that the pages name.
+// requests are the network requests for names in example.org, the only domain
+// that the pages name.
 func (b *browser) requests() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(b.asked), func(s string) bool { return !strings.Contains(s, "example.org") })
 }
 
-// keep leaves a file as an artefact, where somebody wants to look at it.
+// keep saves a file as an artefact, if ARTEFACTS is set.
 func (b *browser) keep(name string) {
 	b.t.Helper()
 	content, err := os.ReadFile(filepath.Join(b.dir, name))
@@ -107,7 +106,7 @@ func (b *browser) keep(name string) {
 	}
 }
 
-// beacon is a text that would ask the network, were it taken for HTML.
+// beacon is a text that would make network requests if it were treated as HTML.
 const beacon = `<img src="http://beacon.example.org/image"><script>fetch('http://beacon.example.org/script')</script>` +
 	`<link rel=stylesheet href="http://beacon.example.org/style"><style>@import url(http://beacon.example.org/import)</style>` +
 	`<iframe src="http://beacon.example.org/frame"></iframe>`
@@ -136,8 +135,8 @@ func TestPageInChromium(t *testing.T) {
 	}
 }
 
-// TestTheBrowserWouldBeHeard is the control of the test above: the same texts as
-// HTML do ask, and where the policy stands above them nothing is asked.
+// TestTheBrowserWouldBeHeard is the control of the test above: as HTML the same
+// texts do make requests, and none with the policy above them.
 func TestTheBrowserWouldBeHeard(t *testing.T) {
 	b := newBrowser(t)
 	b.write("open.html", []byte("<!doctype html><title>t</title>"+beacon))
@@ -156,7 +155,7 @@ func TestTheBrowserWouldBeHeard(t *testing.T) {
 	}
 }
 
-// TestPictures takes pictures of the pages, which people look at.
+// TestPictures takes pictures of the pages for people to look at.
 func TestPictures(t *testing.T) {
 	b := newBrowser(t)
 	b.write("run.html", htmlOf(t, catalogued(t)))
@@ -194,8 +193,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// picture counts the colours of a picture, and says which is in its corner and
-// how wide it is.
+// picture counts the colours of a picture, and returns the colour of its corner
+// and its width.
 func picture(t *testing.T, path string) (colours int, corner string, width int) {
 	t.Helper()
 	f, err := os.Open(path)

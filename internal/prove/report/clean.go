@@ -7,7 +7,7 @@ import (
 )
 
 // wide are the ranges that a terminal shows in two columns (Unicode's East Asian
-// Width, W and F, and the blocks of emoji).
+// Width, W and F, and the emoji blocks).
 var wide = [][2]rune{
 	{0x1100, 0x115f}, {0x2e80, 0x303e}, {0x3041, 0x33ff}, {0x3400, 0x4dbf}, {0x4e00, 0x9fff},
 	{0xa000, 0xa4cf}, {0xa960, 0xa97f}, {0xac00, 0xd7a3}, {0xf900, 0xfaff}, {0xfe30, 0xfe6f},
@@ -15,7 +15,7 @@ var wide = [][2]rune{
 	{0x1f680, 0x1f6ff}, {0x1f7e0, 0x1f7eb}, {0x1f900, 0x1faff}, {0x20000, 0x3fffd},
 }
 
-// columns is how many columns of a terminal r takes.
+// columns is the number of terminal columns of r.
 func columns(r rune) int {
 	if r < wide[0][0] && r < 0x300 {
 		return 1
@@ -31,7 +31,7 @@ func columns(r rune) int {
 	return 1
 }
 
-// width is how many columns of a terminal a clean text takes.
+// width is the number of terminal columns of a clean text.
 func width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -40,7 +40,7 @@ func width(s string) int {
 	return n
 }
 
-// cut is s in at most n columns.
+// cut shortens s to at most n columns.
 func cut(s string, n int) string {
 	if width(s) <= n {
 		return s
@@ -49,7 +49,7 @@ func cut(s string, n int) string {
 	return head + "…"
 }
 
-// split takes as much of s as n columns hold, one character at least.
+// split cuts s after n columns, but after one character at least.
 func split(s string, n int) (head, rest string) {
 	used := 0
 	for i, r := range s {
@@ -61,8 +61,8 @@ func split(s string, n int) (head, rest string) {
 	return s, ""
 }
 
-// wrap breaks s into lines of at most n columns, at spaces where there are any;
-// with n of 0 there is one line. It gives a line at least.
+// wrap breaks s into lines of at most n columns, at spaces if possible; with n of
+// 0 there is one line. It returns at least one line.
 func wrap(s string, n int) []string {
 	if n <= 0 || width(s) <= n {
 		return []string{s}
@@ -94,7 +94,7 @@ func wrap(s string, n int) []string {
 // pad fills s up to n columns.
 func pad(s string, n int) string { return s + strings.Repeat(" ", max(0, n-width(s))) }
 
-// counted is n things, such as "1 row" and "2 rows".
+// counted is n with its noun, such as "1 row" and "2 rows".
 func counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

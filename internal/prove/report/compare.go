@@ -17,15 +17,15 @@ type Changes struct {
 	Identity []Difference `json:"identity,omitempty"`
 	Weakened []Change     `json:"weaker,omitempty"`
 	Better   []Change     `json:"better,omitempty"`
-	Changed  []Change     `json:"changed,omitempty"`  // neither, but another verdict, or it failed in another way
+	Changed  []Change     `json:"changed,omitempty"`  // neither, but another verdict or another kind of failure
 	New      []Change     `json:"new,omitempty"`      // rows that the baseline does not have
 	Vanished []Change     `json:"vanished,omitempty"` // rows that the run no longer has
 	// Unplayed counts rows of the baseline that the selection of the run left out.
 	Unplayed int `json:"unplayed,omitempty"`
-	Same     int `json:"same"` // rows that are as they were
+	Same     int `json:"same"` // unchanged rows
 }
 
-// Side is one of the two that were compared.
+// Side is one side of the comparison.
 type Side struct {
 	Target Target `json:"target"`
 	Host   Host   `json:"host"`
@@ -39,7 +39,7 @@ type Difference struct {
 	Is    string `json:"is,omitempty"`
 }
 
-// Change is a row that is not as it was.
+// Change is a row that has changed.
 type Change struct {
 	ID     string   `json:"id"`
 	Class  string   `json:"class,omitempty"`
@@ -48,7 +48,7 @@ type Change struct {
 	Is     string   `json:"is,omitempty"`  // verdict; "" for one that vanished
 	WasHow []string `json:"wasHow,omitempty"`
 	IsHow  []string `json:"isHow,omitempty"`
-	Reason string   `json:"reason,omitempty"` // of the verdict now
+	Reason string   `json:"reason,omitempty"` // of the new verdict
 	Rerun  string   `json:"rerun,omitempty"`
 	Advice string   `json:"advice,omitempty"`
 }
@@ -56,13 +56,13 @@ type Change struct {
 // Weaker reports whether the target holds less than the baseline says.
 func (c Changes) Weaker() bool { return len(c.Weakened) > 0 }
 
-// Empty reports whether nothing differs, in the rows or in what was tried.
+// Empty reports whether nothing differs, neither the rows nor what was tried.
 func (c Changes) Empty() bool {
 	return len(c.Identity)+len(c.Weakened)+len(c.Better)+len(c.Changed)+len(c.New)+len(c.Vanished) == 0
 }
 
-// Compare says what of now is not as in baseline. Both may be whole runs or
-// baselines. Rows are told apart by their IDs; of several with one ID the worst
+// Compare finds the differences between baseline and now. Both may be whole runs
+// or baselines. Rows are matched by their IDs; of several with one ID the worst
 // counts.
 func Compare(baseline, now Run) Changes {
 	c := Changes{Was: side(baseline), Is: side(now), Identity: identity(baseline, now)}
@@ -71,7 +71,7 @@ func Compare(baseline, now Run) Changes {
 		r = is[r.ID]
 		before, known := was[r.ID]
 		switch {
-		case r.ID == "": // it was judged with another row of its ID
+		case r.ID == "": // already judged with another row of its ID
 		case !known:
 			c.New = append(c.New, change(Row{}, r))
 		default:
@@ -93,11 +93,10 @@ func Compare(baseline, now Run) Changes {
 	return c
 }
 
-// judge puts a row that both have where it belongs. To get through is weaker
-// than anything, to be held is better than anything, and to prove nothing any
-// more is weaker than to have been held: an update after which an attack no
-// longer starts must not pass for a defence. Where the host or the target lacks
-// what the row needs that is no weakness of the target.
+// judge classifies a row that both have. Escaped is weaker than anything, held is
+// better than anything, and inconclusive is weaker than held: an update after
+// which an attack no longer starts must not count as a defence. If the host or
+// the target lacks what the row needs, that is no weakness of the target.
 func (c *Changes) judge(was, is Row) {
 	before, after := was.judged(), is.judged()
 	stood := before == Held || before == Unseen
@@ -115,7 +114,7 @@ func (c *Changes) judge(was, is Row) {
 	}
 }
 
-// byID are the rows of r by ID.
+// byID maps IDs to the rows of r.
 func byID(r Run) map[string]Row {
 	rows := make(map[string]Row, len(r.Rows))
 	for _, row := range r.Rows {
@@ -131,7 +130,7 @@ func badness(r Row) int {
 	return slices.Index([]string{Held, Residual, Inconclusive, Unseen, Escaped}, r.judged())
 }
 
-// change is a row that is not as it was; one of the two may be missing.
+// change describes a changed row; one of the two may be missing.
 func change(was, is Row) Change {
 	c := Change{
 		ID: cmp.Or(is.ID, was.ID), Class: cmp.Or(is.Class, was.Class), Title: cmp.Or(is.Title, was.Title),
@@ -148,8 +147,8 @@ func change(was, is Row) Change {
 
 func side(r Run) Side { return Side{Target: r.Target, Host: r.Host, Total: r.Total()} }
 
-// identity are the parts of what was tried, by what and where, that differ.
-// CPUs and Note do not count: the first is not in a baseline, the second is prose.
+// identity lists the differences in what was tried, by what and where. CPUs and
+// Note do not count: a baseline has no CPUs, and Note is prose.
 func identity(was, is Run) []Difference {
 	landlock := func(h Host) string {
 		if h.Landlock == 0 {

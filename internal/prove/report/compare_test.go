@@ -25,15 +25,15 @@ func later() Run {
 			row.Verdict, row.Observed, row.Reason, row.Denials = Escaped, "io_uring_setup worked", "io_uring_setup worked", []string{"io_uring_setup: done"}
 		case "NET-002": // no longer proved
 			row.Verdict, row.Reason = Inconclusive, "the action never ran (status 127): sh: not found"
-		case "ENV-001": // the host lacks something now
+		case "ENV-001": // now the host lacks something
 			row.Verdict, row.Reason, row.Missing = Inconclusive, "precondition missing: bash", true
 		case "LNK-001": // better
 			row.Verdict, row.Reason, row.Effects = Held, "every attempt was denied and nothing got through", nil
 		case "PTH-004": // fails in another way
 			row.Denials = []string{"open: ENOENT", "rename: EXDEV"}
-		case "PRC-014": // the same, but for a time
+		case "PRC-014": // the same but for a time
 			row.Reason = "timed out after 19.998s"
-		case "RES-001": // gone
+		case "RES-001": // missing
 			continue
 		}
 		rows = append(rows, row)
@@ -89,7 +89,7 @@ func TestCompareOfTheSame(t *testing.T) {
 	}
 }
 
-// TestVerdictsCompared has every pair of verdicts.
+// TestVerdictsCompared covers every pair of verdicts.
 func TestVerdictsCompared(t *testing.T) {
 	const (
 		same, weaker, better, other = "same", "weaker", "better", "changed"
@@ -125,8 +125,8 @@ func TestCompareASelection(t *testing.T) {
 	}
 }
 
-// TestTheWorstOfOneID shows that an escape does not hide behind a row of the
-// same ID that was held.
+// TestTheWorstOfOneID checks that a held row does not hide an escape with the
+// same ID.
 func TestTheWorstOfOneID(t *testing.T) {
 	for _, rows := range [][]Row{
 		{{ID: "A", Verdict: Held}, {ID: "A", Verdict: Escaped}, {ID: "A", Verdict: Inconclusive}},
@@ -201,8 +201,8 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestTheSchemaHasWhatTheTypesHave compares names: a field that only one of the
-// two has is a mistake that no document need show.
+// TestTheSchemaHasWhatTheTypesHave compares names, because the documents might
+// not show a field that only one of the two has.
 func TestTheSchemaHasWhatTheTypesHave(t *testing.T) {
 	b, err := os.ReadFile(proveSchema)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// injected are texts that mean something to Markdown, to HTML, to a terminal or to
-// the eye, each with the sign by which it would be known.
+// injected are texts that have a meaning for Markdown, HTML, a terminal or the
+// eye, each with a recognisable sign.
 var injected = []string{
 	"", " ", "  two  ", "plain", "`", "``", "`a`", "a`", "`a", "a``b`c", "\\`", "\\", "a\\`b", "```\nfence\n```",
 	"[link](http://beacon.example.org/link)", "![image](http://beacon.example.org/image)", "[ref]: http://beacon.example.org/ref", "<http://beacon.example.org/auto>",
@@ -24,7 +24,7 @@ var injected = []string{
 	"\x1b[31mred\x1b]8;;http://beacon.example.org\x07", "a\u202etxt.exe", "\u200b\u2028\u2029\u2800\u3164", "\xff\xfe", "\x00", "\r\n", "\u0085", strings.Repeat("`", 40), strings.Repeat("x", 9000),
 }
 
-// documented is a document with the text in every place where one may stand.
+// documented is a document with the text in every place that takes one.
 func documented(s string) document.Document {
 	line := document.Sentence("before %s, %s and %s after", s, document.Words(s), document.List([]string{s, s}))
 	return document.Document{
@@ -53,8 +53,9 @@ func TestDocument(t *testing.T) {
 	golden(t, "document.html", htmlDocument(t, d))
 }
 
-// outside is what of a line of Markdown is no code span, by the rules of CommonMark
-// (6.1): a run of backticks opens one that the next run as long closes.
+// outside is the part of a line of Markdown that is not in code spans, by the
+// rules of CommonMark (6.1): a run of backticks opens a span that the next run of
+// equal length closes.
 func outside(line string) string {
 	run := regexp.MustCompile("`+")
 	text := ""
@@ -87,7 +88,7 @@ var (
 	meaningful = regexp.MustCompile("[`*_\\[\\]<>|~&$#@!\\\\{}]|://|www\\.|(?m)^ *[0-9]+[.)]")
 )
 
-// checkMarkdown says what of a text got out of its place.
+// checkMarkdown reports what in a text is not confined to its place.
 func checkMarkdown(t *testing.T, s string) {
 	t.Helper()
 	fenced := ""
@@ -123,7 +124,7 @@ func checkMarkdown(t *testing.T, s string) {
 	}
 }
 
-// checkHTML says what of a text became a part of the page.
+// checkHTML reports what in a text became part of the page.
 func checkHTML(t *testing.T, s string) {
 	t.Helper()
 	page := htmlDocument(t, documented(s))
@@ -132,7 +133,7 @@ func checkHTML(t *testing.T, s string) {
 	got := map[string]int{}
 	each(t, page, func(n *html.Node) { got[n.Data]++ })
 	for _, elements := range []map[string]int{want, got} {
-		delete(elements, "code") // words that are odd are code
+		delete(elements, "code") // odd words are written as code
 		for name := range elements {
 			if want[name] != got[name] {
 				t.Errorf("%.60q: the page has %d elements %s, and not %d", s, got[name], name, want[name])

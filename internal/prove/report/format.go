@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Format is a form in which a report is written.
+// Format is the format of a report.
 type Format string
 
 // The formats. Not every report has each of them.
@@ -20,7 +20,7 @@ const (
 	FormatMarkdown Format = "markdown"
 )
 
-// The formats that each report has, the default first.
+// The formats of each report, the default first.
 var (
 	RunFormats     = []Format{FormatText, FormatJSON, FormatJUnit, FormatSARIF, FormatHTML}
 	ChangesFormats = []Format{FormatText, FormatJSON}
@@ -45,7 +45,7 @@ func Write(w io.Writer, r Run, f Format, o TextOptions) error {
 	return unknownFormat(f, RunFormats)
 }
 
-// ParseFormat is the format that is called name, when it is one of those.
+// ParseFormat returns the format called name, if it is one of those.
 func ParseFormat(name string, of []Format) (Format, error) {
 	if f := Format(name); slices.Contains(of, f) {
 		return f, nil

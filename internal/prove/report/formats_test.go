@@ -29,7 +29,7 @@ func written(t testing.TB, write func(io.Writer) error) []byte {
 	return b.Bytes()
 }
 
-// schema compiles a JSON Schema, its formats checked.
+// schema compiles a JSON Schema, and lets it check formats.
 func schema(t testing.TB, path string) *jsonschema.Schema {
 	t.Helper()
 	f, err := os.Open(path)
@@ -63,8 +63,8 @@ func validate(s *jsonschema.Schema, b []byte) error {
 
 const proveSchema = "../../../docs/formats/prove.schema.json"
 
-// documents are one of each kind of JSON, of runs that have everything, nothing
-// and hostile texts.
+// documents has one of each kind of JSON document, of complete, empty and hostile
+// runs.
 func documents(t testing.TB) map[string][]byte {
 	docs := map[string][]byte{}
 	add := func(name string, r Run) {
@@ -99,7 +99,7 @@ func TestJSONFollowsThePublishedSchema(t *testing.T) {
 	}
 }
 
-// TestTheSchemaRefuses shows that the schema can say no.
+// TestTheSchemaRefuses checks that the schema rejects invalid documents.
 func TestTheSchemaRefuses(t *testing.T) {
 	s := schema(t, proveSchema)
 	good := string(written(t, func(w io.Writer) error { return JSON(w, sample()) }))
@@ -224,9 +224,9 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// narrow says what the schema of Ant's task would not take, which wants more
-// than the one of Jenkins: every attribute, properties and outputs of each suite,
-// and one child of a case at most.
+// narrow reports what the schema of Ant's task would reject. It requires more
+// than that of Jenkins: every attribute, properties and outputs in each suite,
+// and at most one child in a case.
 func narrow(b []byte) string {
 	var doc struct {
 		Suites []struct {
@@ -307,8 +307,8 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// TestSARIFFingerprints shows that a find is the same find in another run, and
-// not that of another row or target.
+// TestSARIFFingerprints checks that a finding has the same fingerprint in another
+// run, and another one for another row or target.
 func TestSARIFFingerprints(t *testing.T) {
 	prints := func(r Run) map[string]string {
 		var log sarifLog

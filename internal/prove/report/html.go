@@ -16,7 +16,7 @@ import (
 //go:embed page/*.tmpl
 var pageFiles embed.FS
 
-// pages are the templates; they escape by the place where a text stands.
+// pages are the templates; they escape a text according to its context.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"top": func(title string) template.HTML { return template.HTML(document.Top(title)) },
@@ -32,10 +32,10 @@ var pages = sync.OnceValue(func() *template.Template {
 	}).ParseFS(pageFiles, "page/*.tmpl"))
 })
 
-// kin is the name of a verdict in the style: one word in small letters.
+// kin is the name of a verdict in the stylesheet: one lower-case word.
 func kin(verdict string) string { return strings.ToLower(verdict) }
 
-// bare is what each page has.
+// bare is what every page has.
 type bare struct {
 	Title, Name, Outcome string
 }
@@ -44,8 +44,8 @@ func newBare(name string) bare {
 	return bare{Title: "Escape matrix: " + name, Name: name}
 }
 
-// The texts of a page are clean before they come to the templates, which take
-// away only what means something in HTML.
+// The texts of a page are cleaned before they reach the templates, which only
+// escape HTML.
 type (
 	runPage struct {
 		bare
@@ -65,11 +65,11 @@ type (
 	rowPart struct {
 		Row
 		Anchor, State string
-		Seen, Why     string // what was observed and the reason, where they say something new
+		Seen, Why     string // what was observed and the reason, if they add something
 	}
 	promisePart struct {
 		Promise
-		Rest    string // what the text has besides the title
+		Rest    string // the text without the title
 		Numbers []number
 	}
 	reasonPart struct{ Text, IDs string }
@@ -80,20 +80,20 @@ type (
 	}
 )
 
-// numbers are the numbers of t, in the order of tables.
+// numbers are the numbers of t, in the order of the tables.
 func (t Tally) numbers() []number {
 	return []number{{Verdict: Held, N: t.Held}, {Verdict: Escaped, N: t.Escaped, Bad: true}, {Verdict: Residual, N: t.Residual},
 		{Verdict: Inconclusive, N: t.Inconclusive}, {Verdict: Unseen, N: t.Unseen, Bad: true}}
 }
 
-// line is a tally as a drawing.
+// line is a tally as a graphic.
 type line struct {
 	Width int
 	Parts []number
 }
 
-// bar is t as a line in which each verdict has a part of its own, as wide as its
-// rows, and never so narrow that it cannot be seen; nil for no rows.
+// bar is t as a bar with a segment for each verdict, whose width is in proportion
+// to its rows but always visible; nil if there are no rows.
 func (t Tally) bar() *line {
 	var l line
 	for _, n := range t.numbers() {
@@ -110,7 +110,7 @@ func (t Tally) bar() *line {
 	return &l
 }
 
-// HTML writes r as a page in one file, which needs neither network nor script.
+// HTML writes r as a page in one file that needs neither network nor scripts.
 func HTML(w io.Writer, r Run) error {
 	r = r.cleaned()
 	p := runPage{
@@ -183,7 +183,7 @@ func parts(reasons []reason) (parts []reasonPart) {
 	return parts
 }
 
-// cleaned is r with every text clean, sorted, and with verdicts that are known.
+// cleaned is r sorted, with clean texts and known verdicts.
 func (r Run) cleaned() Run {
 	each := func(texts ...*string) {
 		for _, s := range texts {
@@ -204,11 +204,11 @@ func (r Run) cleaned() Run {
 	return r
 }
 
-// anchorer gives out names of places in a page, each once.
+// anchorer assigns unique anchors within a page.
 type anchorer map[string]int
 
-// of is a name for s: what stands in it besides letters, digits, dots, dashes
-// and underscores is left out.
+// of makes an anchor from s: only letters, digits, dots, dashes and underscores
+// are kept.
 func (a anchorer) of(s string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune(".-_", r) {

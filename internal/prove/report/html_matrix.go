@@ -28,7 +28,7 @@ type (
 	}
 	matrixRow struct {
 		ID, Title string
-		Cells     []string // "" where the row was not played
+		Cells     []string // "" if the row was not played
 	}
 	columnReasons struct {
 		Name    string

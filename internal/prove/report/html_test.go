@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// catalogued is a run of every case that is known, with verdicts that are as
-// mixed as those of a target that holds most.
+// catalogued is a run of every known row, with mixed verdicts like those of a
+// target that holds most.
 func catalogued(t testing.TB) Run {
 	t.Helper()
 	b, err := os.ReadFile("../../prove/probe/catalogue.tsv")
@@ -96,8 +96,8 @@ func inner(n *html.Node) string {
 	return b.String()
 }
 
-// allowed are the elements of a page with the attributes that they may have. No
-// element that executes, embeds or fetches something is among them.
+// allowed are the permitted elements of a page, with their permitted attributes.
+// None of them executes, embeds or fetches anything.
 var allowed = map[string]string{
 	"html": "lang", "head": "", "meta": "charset name content http-equiv", "title": "", "style": "", "body": "",
 	"header": "", "main": "id tabindex", "footer": "", "nav": "class aria-label", "section": "id aria-labelledby", "article": "class aria-labelledby",
@@ -107,8 +107,8 @@ var allowed = map[string]string{
 	"svg": "class aria-hidden focusable viewbox viewBox preserveAspectRatio", "symbol": "id viewBox", "path": "d", "use": "href", "rect": "class x y width height",
 }
 
-// problems are what is wrong with a page: what it could fetch or execute, and
-// what someone who does not see it, or uses no mouse, would miss.
+// problems are the faults of a page: what it could fetch or execute, and what is
+// inaccessible without sight or without a mouse.
 func problems(t testing.TB, b []byte) (bad []string) {
 	t.Helper()
 	say := func(format string, args ...any) { bad = append(bad, fmt.Sprintf(format, args...)) }
@@ -239,8 +239,8 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
-// TestTheStyleIsTheOneThatThePolicyAllows shows that the hash in the page is that
-// of the style in the page, which a browser compares.
+// TestTheStyleIsTheOneThatThePolicyAllows checks that the hash in the page is
+// that of the style in the page; browsers compare them.
 func TestTheStyleIsTheOneThatThePolicyAllows(t *testing.T) {
 	for _, b := range [][]byte{htmlOf(t, sample()), matrixHTML(t, sample())} {
 		_, rest, _ := strings.Cut(string(b), "<style>")
@@ -263,7 +263,7 @@ func TestTheStyleIsTheOneThatThePolicyAllows(t *testing.T) {
 
 var colourOf = regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`)
 
-// schemes are the colours of the style by name: in light, in dark and printed.
+// schemes are the stylesheet's colours by name: light, dark and print.
 func schemes(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	light, rest, _ := strings.Cut(style, "@media (prefers-color-scheme: dark)")
@@ -311,7 +311,7 @@ func TestContrast(t *testing.T) {
 		ink, paper string
 		least      float64
 	}
-	// Text wants 4.5, what is only seen as a shape 3 (WCAG 2.2, 1.4.3 and 1.4.11).
+	// Text needs 4.5, graphics need 3 (WCAG 2.2, 1.4.3 and 1.4.11).
 	pairs := []pair{{"text", "page", 7}, {"text", "panel", 7}, {"text", "code", 7}, {"quiet", "page", 4.5}, {"quiet", "panel", 4.5}, {"link", "page", 4.5}, {"link", "panel", 4.5}}
 	for _, kin := range []string{"held", "escaped", "unseen", "inconclusive", "residual"} {
 		pairs = append(pairs, pair{kin, kin + "-back", 4.5}, pair{kin, "panel", 4.5}, pair{kin + "-bar", "panel", 3})
@@ -334,7 +334,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// style and contentPolicy are those that each page has.
+// style and contentPolicy are those of every page.
 var style, contentPolicy = func() (style, policy string) {
 	_, rest, _ := strings.Cut(document.Top(""), `Content-Security-Policy" content="`)
 	policy, rest, _ = strings.Cut(rest, `"`)

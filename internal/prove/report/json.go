@@ -23,15 +23,15 @@ const (
 	kindKill     = "kill"
 )
 
-// Limits on what is read: a baseline is a file of a repository, which anybody
-// may have changed.
+// Limits on input: a baseline is a file in a repository, which anyone may have
+// changed.
 const (
 	largest  = 64 << 20 // bytes
 	mostRows = 100_000
 )
 
-// ErrSchema is wrapped by the readers for a document of another version than
-// this package's.
+// ErrSchema is wrapped by the readers for a document of another version than this
+// package's.
 var ErrSchema = errors.New("another version of the format")
 
 // JSON writes r, its rows by class and ID.
@@ -43,12 +43,12 @@ func JSON(w io.Writer, r Run) error {
 	return writeJSON(w, r)
 }
 
-// moment is a time as JSON has it: where a machine stands is nobody's business,
-// and a millisecond is as exact as what is measured.
+// moment is a time for JSON. UTC keeps the machine's location private, and the
+// measurements are no more exact than a millisecond.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// writeJSON writes v in many lines. No character that is not visible stands in
-// the output as it is, so that a terminal shows it as harmlessly as any other.
+// writeJSON writes v on many lines. Invisible characters are escaped, so that the
+// output is harmless on a terminal.
 func writeJSON(w io.Writer, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -58,8 +58,8 @@ func writeJSON(w io.Writer, v any) error {
 	return err
 }
 
-// visible escapes the characters of a JSON text that cannot be seen; outside of
-// its strings there are none.
+// visible escapes the invisible characters of a JSON text; only its strings can
+// contain any.
 func visible(b []byte) []byte {
 	hidden := func(r rune) bool { return r >= 0x7f && text.Hidden(r) }
 	if !bytes.ContainsFunc(b, hidden) {
@@ -82,9 +82,8 @@ func visible(b []byte) []byte {
 	return out
 }
 
-// ReadJSON reads what JSON wrote, and nothing else: a field that is not known,
-// another version (ErrSchema), another kind of document, or more than 64 MiB is
-// an error.
+// ReadJSON reads only what JSON wrote: an unknown field, another version
+// (ErrSchema), another kind of document, or more than 64 MiB is an error.
 func ReadJSON(in io.Reader) (Run, error) {
 	r, err := readRun(in)
 	if err == nil && r.Kind != kindRun {
@@ -114,7 +113,8 @@ func readDocument(in io.Reader, into any, kinds ...string) error {
 	case len(b) > largest:
 		return fmt.Errorf("it has more than %d MiB", largest>>20)
 	}
-	// The version comes first: what else a later one has cannot be judged here.
+	// The version is checked first: the fields of a later one cannot be judged
+	// here.
 	var head struct {
 		Schema int    `json:"schema"`
 		Kind   string `json:"kind"`
@@ -133,7 +133,7 @@ func readDocument(in io.Reader, into any, kinds ...string) error {
 	return dec.Decode(into)
 }
 
-// check says what of a run that was read cannot be.
+// check finds values that a run cannot have.
 func (r Run) check() error {
 	if len(r.Rows) > mostRows {
 		return fmt.Errorf("it has %d rows, more than %d", len(r.Rows), mostRows)

@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// The elements of JUnit XML, as both the schema of Jenkins and the narrower one
-// of Ant's task have them: what they disagree about is left out. Ant's wants
-// every attribute that stands here, and lets a case have one child at most.
+// The elements of JUnit XML, as both Jenkins' schema and the narrower one of
+// Ant's task define them: what they disagree about is left out. Ant's requires
+// every attribute here, and allows at most one child of a case.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -54,9 +54,10 @@ type (
 	}
 )
 
-// JUnit writes r as JUnit XML, a suite a class. What escaped or was not seen is
-// a failure; what proved nothing is skipped, or an error where r is strict and does
-// not except it; a residual passes, and the output of its suite says so.
+// JUnit writes r as JUnit XML, one suite per class. A row that escaped or was
+// unseen is a failure. One that proved nothing is skipped, or an error if r is
+// strict and does not except it. A residual passes, and the output of its suite
+// says so.
 func JUnit(w io.Writer, r Run) error {
 	var doc junitSuites
 	rows := r.sorted()
@@ -109,7 +110,7 @@ func (r Run) suite(class string, rows []Row) junitSuite {
 	return s
 }
 
-// problem is what there is to say about a row that fails.
+// problem describes a row that fails.
 func (r Row) problem(verdict string) *junitProblem {
 	var lines []string
 	for _, part := range []struct {
@@ -141,5 +142,5 @@ func (r Run) properties() []junitProperty {
 	return all
 }
 
-// token is s as an attribute that may not be empty, or what stands for nothing.
+// token is s as a non-empty attribute: nothing replaces an empty text.
 func token(s, nothing string) string { return cmp.Or(strings.TrimSpace(document.Clean(s)), nothing) }

@@ -8,7 +8,7 @@ import (
 )
 
 // Kill is the kill matrix: which row escapes without which control. A wall is
-// known to hold a row only when the row escapes where the wall is missing.
+// known to hold a row only if the row escapes when the wall is missing.
 type Kill struct {
 	Schema   int           `json:"schema"` // set by the writer
 	Kind     string        `json:"kind"`   // kill; set by the writer
@@ -17,11 +17,11 @@ type Kill struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Took     Seconds       `json:"took,omitzero"`
 	Host     Host          `json:"host"`
-	Also     []Host        `json:"also,omitempty"` // where the runs that were merged in were made
+	Also     []Host        `json:"also,omitempty"` // the hosts of the runs that were merged in
 	Controls []KillControl `json:"controls"`
 	Rows     []KillRow     `json:"rows"`
 	// Unproved are rows that were not held with every control in place, so that
-	// nothing is known of them.
+	// they show nothing.
 	Unproved []KillUnproved `json:"unproved,omitempty"`
 }
 
@@ -33,16 +33,17 @@ type KillUnproved struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// KillControl is something that was switched off, and what escaped then.
+// KillControl is a control that was switched off, and what escaped then.
 type KillControl struct {
 	Name    string   `json:"name"`
-	Omit    []string `json:"omit,omitempty"`    // the switches; several where one wall alone is held by another
-	Why     string   `json:"why,omitempty"`     // what it is for, or why no row can need it
+	Omit    []string `json:"omit,omitempty"`    // the switches; several if another wall holds the same rows
+	Why     string   `json:"why,omitempty"`     // its purpose, or why no row can need it
 	Played  []string `json:"played,omitempty"`  // IDs of the rows that were played without it
 	Escaped []string `json:"escaped,omitempty"` // IDs of those that escaped, or lost their trace
 	Unclear []string `json:"unclear,omitempty"` // IDs of those that proved nothing
 	As      []string `json:"as,omitempty"`      // the users for whom rows escaped: root, user
-	// Excused says that Why tells why no row can need it, so that it is no finding.
+	// Excused means that Why says why no row can need it, so that it is no
+	// finding.
 	Excused bool `json:"excused,omitempty"`
 }
 
@@ -51,19 +52,20 @@ type KillRow struct {
 	ID    string `json:"id"`
 	Class string `json:"class,omitempty"`
 	Title string `json:"title,omitempty"`
-	// Excused says why no control of the table can hold it alone; "" makes it a
-	// finding when none does.
+	// Excused says why no control of the table can hold it alone; if "" and none
+	// does, the row is a finding.
 	Excused string `json:"excused,omitempty"`
 }
 
 // Needless are the names of the controls that no row needs, sorted.
 func (k Kill) Needless() []string { return k.named(func(c KillControl) bool { return !c.unknown() }) }
 
-// Unknown are the names of the controls of which nothing is known, sorted: their rows
-// proved nothing.
+// Unknown are the names of the controls about which nothing is known, sorted:
+// their rows proved nothing.
 func (k Kill) Unknown() []string { return k.named(KillControl.unknown) }
 
-// named are the names of controls without which nothing escaped, and without a reason.
+// named are the names of controls without which nothing escaped, and that have no
+// excuse.
 func (k Kill) named(which func(KillControl) bool) []string {
 	var names []string
 	for _, c := range k.Controls {
@@ -75,7 +77,7 @@ func (k Kill) named(which func(KillControl) bool) []string {
 	return names
 }
 
-// unknown says that every row that was played without c proved nothing.
+// unknown reports whether every row that was played without c proved nothing.
 func (c KillControl) unknown() bool { return len(c.Played) == len(c.Unclear) }
 
 // Covered counts the controls that hold a row, and those that have a reason instead.
@@ -116,8 +118,8 @@ func (k Kill) Merge(other Kill) (Kill, error) {
 	return k, nil
 }
 
-// merge adds what is known of c from another run. A reason of one run alone is no
-// reason: the other one played it.
+// merge adds what another run shows about c. An excuse of only one run does not
+// count: the other run played the control.
 func (c KillControl) merge(other KillControl) KillControl {
 	if c.Excused && !other.Excused {
 		c.Why = other.Why
@@ -157,7 +159,7 @@ func (k Kill) Unheld() []KillRow {
 }
 
 func (k Kill) sorted() []KillRow {
-	rows := append([]KillRow{}, k.Rows...) // never nil: JSON has a list
+	rows := append([]KillRow{}, k.Rows...) // never nil: JSON needs a list
 	slices.SortStableFunc(rows, func(a, b KillRow) int {
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.ID, b.ID))
 	})

@@ -47,7 +47,8 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestNoFindingIsNoPromise: that nothing was found is said of what was played.
+// TestNoFindingIsNoPromise: the absence of findings is only claimed for the
+// played rows.
 func TestNoFindingIsNoPromise(t *testing.T) {
 	k := sampleKill()
 	k.Controls, k.Rows = k.Controls[:3], append(k.Rows[:3:3], k.Rows[4])
@@ -59,7 +60,8 @@ func TestNoFindingIsNoPromise(t *testing.T) {
 	}
 }
 
-// TestKillUnknown keeps what proved nothing apart from what no row needs.
+// TestKillUnknown distinguishes a control about which nothing is known from one
+// that no row needs.
 func TestKillUnknown(t *testing.T) {
 	k := Kill{Controls: []KillControl{
 		{Name: "all unclear", Played: []string{"A-1"}, Unclear: []string{"A-1"}}, {Name: "not played"},
@@ -72,7 +74,7 @@ func TestKillUnknown(t *testing.T) {
 	}
 }
 
-// TestKillMerge joins the runs of two users, as files have them.
+// TestKillMerge merges the runs of two users, as read from files.
 func TestKillMerge(t *testing.T) {
 	root, user := sampleKill(), sampleKill()
 	user.Host.User = "user"

@@ -38,7 +38,7 @@ func (k Kill) json(w io.Writer) error {
 func ReadKill(in io.Reader) (Kill, error) {
 	var doc struct {
 		Kill
-		Needless, Unknown, Unheld []string // they follow from the rest
+		Needless, Unknown, Unheld []string // derived from the rest
 	}
 	if err := readDocument(in, &doc, kindKill); err != nil {
 		return Kill{}, fmt.Errorf("reading a kill matrix: %w", err)
@@ -54,7 +54,7 @@ func rowIDs(rows []KillRow) []string {
 	return ids
 }
 
-// text writes each control with what it holds, then the findings.
+// text writes each control with the rows it holds, then the findings.
 func (k Kill) text(w io.Writer, o TextOptions) error {
 	p := newPage(o)
 	p.line("%s", p.tint(bold, "which row escapes without which control"))
@@ -130,8 +130,8 @@ func (r KillUnproved) String() string {
 	return strings.TrimSuffix(text+" ("+r.Verdict+"): "+r.Reason, ": ")
 }
 
-// nothingFound says of what there is no finding: of the rows that were played, and
-// of what has no reason instead.
+// nothingFound says what the absence of findings covers: the played rows that a
+// control holds, and those with a reason instead.
 func (k Kill) nothingFound() string {
 	rows := 0
 	for _, r := range k.Rows {

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// mdCode is s as code of Markdown in one line, or as text where it cannot be.
+// mdCode is s as one line of Markdown code, or as text if that is impossible.
 func mdCode(s string) string {
 	s = document.Clean(s)
 	if s == "" || strings.ContainsAny(s, "`|\\") {
@@ -18,7 +18,7 @@ func mdCode(s string) string {
 	return "`" + s + "`"
 }
 
-// mdVerdict is a verdict as text: what got through stands out.
+// mdVerdict is a verdict as Markdown; escaped and unseen are bold.
 func mdVerdict(verdict string) string {
 	if verdict == Escaped || verdict == Unseen {
 		return "**" + verdict + "**"
@@ -70,7 +70,7 @@ func (t table) markdown(w io.Writer) error {
 	return err
 }
 
-// mdTargets says what the columns are.
+// mdTargets describes the columns.
 func (t table) mdTargets(b *bytes.Buffer) {
 	b.WriteString("## What was tried\n")
 	for i, c := range t.Runs {
@@ -86,8 +86,8 @@ func (t table) mdTargets(b *bytes.Buffer) {
 	}
 }
 
-// day is when a column was measured: the day is enough, for a document that is
-// made again.
+// day is the date of a column's measurement: that is enough for a document that
+// is regenerated.
 func day(c column) string {
 	if c.Started.IsZero() {
 		return ""
@@ -95,7 +95,7 @@ func day(c column) string {
 	return c.Started.UTC().Format("2006-01-02")
 }
 
-// mdTotals writes how many rows of each class were held by whom.
+// mdTotals writes how many rows of each class each target held.
 func (t table) mdTotals(b *bytes.Buffer) {
 	b.WriteString("\n## Totals\n\nHow many rows were held, of how many that were played, and what got through.\n\n")
 	names := t.names()
@@ -117,7 +117,7 @@ func (t table) mdTotals(b *bytes.Buffer) {
 	mdRow(b, cells...)
 }
 
-// mdUnproved says why rows proved nothing.
+// mdUnproved writes why rows proved nothing.
 func (t table) mdUnproved(b *bytes.Buffer) {
 	first := true
 	for i, c := range t.Runs {

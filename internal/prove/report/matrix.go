@@ -21,7 +21,7 @@ type table struct {
 
 // column is one of the runs.
 type column struct {
-	Name    string       `json:"name"` // tells it from the others
+	Name    string       `json:"name"` // unique among the columns
 	Tool    string       `json:"tool"`
 	Version string       `json:"version"`
 	Started time.Time    `json:"started,omitzero"`
@@ -31,7 +31,7 @@ type column struct {
 	Total   Tally        `json:"total"`
 	Classes []ClassTally `json:"classes"`
 
-	reasons []reason // of the rows that proved nothing
+	reasons []reason // why rows proved nothing
 }
 
 type tableRow struct {
@@ -39,7 +39,7 @@ type tableRow struct {
 	Class   string  `json:"class,omitempty"`
 	Title   string  `json:"title,omitempty"`
 	Promise string  `json:"promise,omitempty"`
-	Cells   []*cell `json:"cells"` // nil where the row was not played
+	Cells   []*cell `json:"cells"` // nil if the row was not played
 }
 
 type cell struct {
@@ -65,8 +65,8 @@ func Matrix(w io.Writer, runs []Run, f Format, o TextOptions) error {
 	return unknownFormat(f, MatrixFormats)
 }
 
-// sideBySide joins runs by the IDs of their rows. What a row is called is taken
-// from the first run that says it.
+// sideBySide joins runs by the IDs of their rows. The title of a row comes from
+// the first run that has one.
 func sideBySide(runs []Run) table {
 	t := table{Schema: Schema, Kind: kindMatrix, Runs: []column{}, Rows: []tableRow{}}
 	at := map[string]int{}
@@ -94,7 +94,7 @@ func sideBySide(runs []Run) table {
 	return t
 }
 
-// nameColumns gives columns of one target more of a name, until they differ.
+// nameColumns extends the names of columns of one target until they differ.
 func (t table) nameColumns() {
 	names, worlds := map[string]bool{}, map[string]bool{}
 	for _, c := range t.Runs {
@@ -102,7 +102,7 @@ func (t table) nameColumns() {
 	}
 	if len(names) == 1 && len(worlds) == len(t.Runs) && len(worlds) > 1 {
 		for i, c := range t.Runs {
-			t.Runs[i].Name = c.World // all that tells them apart
+			t.Runs[i].Name = c.World // the only difference
 		}
 		return
 	}
@@ -130,7 +130,7 @@ func (t table) nameColumns() {
 	}
 }
 
-// names are those of the columns, as they can be read.
+// names are the printable names of the columns.
 func (t table) names() []string {
 	var names []string
 	for _, c := range t.Runs {
@@ -162,8 +162,8 @@ type tableClass struct {
 	tallies []Tally // of each run
 }
 
-// brief is a tally in a cell: how many of how many were held, and what got
-// through.
+// brief is a tally for a table cell: how many of how many were held, and what
+// escaped.
 func (t Tally) brief() string {
 	if t.Rows() == 0 {
 		return "–"

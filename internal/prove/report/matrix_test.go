@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// several are runs against three targets, two of one name.
+// several are runs against three targets, two of the same name.
 func several() []Run {
 	bare := sample()
 	bare.Target, bare.Rows = Target{Name: "none"}, nil
@@ -37,7 +37,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestMatrixOfMany has as many targets as there are, on a narrow terminal.
+// TestMatrixOfMany uses all targets on a narrow terminal.
 func TestMatrixOfMany(t *testing.T) {
 	var runs []Run
 	for range 7 {
@@ -65,7 +65,7 @@ func TestHostileMatrix(t *testing.T) {
 	}
 }
 
-// TestMarkdownTables shows that a hostile text ends neither a cell nor a line.
+// TestMarkdownTables checks that a hostile text ends neither a cell nor a line.
 func TestMarkdownTables(t *testing.T) {
 	for _, s := range nasty {
 		b := written(t, func(w io.Writer) error { return Matrix(w, []Run{hostile(s), sample()}, FormatMarkdown, TextOptions{}) })

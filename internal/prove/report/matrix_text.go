@@ -8,17 +8,18 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// short are the verdicts where there is no room for the words.
+// short are the verdicts for narrow columns.
 var short = map[string]string{Held: "held", Escaped: "ESC!", Inconclusive: "inc.", Residual: "res.", Unseen: "uns."}
 
-// grid is how the matrix of runs is laid out as text.
+// grid is the text layout of the matrix of runs.
 type grid struct {
-	about, cell int // columns
+	about, cell int // width in columns
 	short       bool
 }
 
-// text writes a line a row and a column a run. What the columns are stands above
-// with a number each, which alone heads the column where the room is short.
+// text writes one line per row and one column per run. The runs are listed above
+// with a number each, which is the only heading of a column if there is little
+// room.
 func (t table) text(w io.Writer, o TextOptions) error {
 	p := newPage(o)
 	g := p.grid(len(t.Runs))
@@ -63,7 +64,8 @@ func (t table) text(w io.Writer, o TextOptions) error {
 	return err
 }
 
-// grid lays out n runs: a check keeps thirty columns, as long as that is possible.
+// grid lays out n runs: the check gets at least thirty columns as long as that is
+// possible.
 func (p *page) grid(n int) grid {
 	if p.o.Width == 0 {
 		return grid{about: 72, cell: verdicts}

@@ -1,12 +1,3 @@
-// Package report is what a run of the escape matrix is as data, and every form
-// in which it is handed on: for a terminal, as JSON, JUnit, SARIF and one page
-// of HTML; a baseline that is committed, and what changed against one; several
-// runs side by side; and which control holds which row.
-//
-// It judges nothing. Verdicts come from the package that plays the rows, and
-// most texts come from sandboxed programs, so every format takes every string
-// for hostile. What is written depends on the data alone: the order is that of
-// classes and IDs, and no format reads the clock, the host or the environment.
 package report
 
 import (
@@ -20,14 +11,14 @@ import (
 // described in docs/formats/prove.schema.json.
 const Schema = 1
 
-// The verdicts of a row. Any other text, "" too, counts as Inconclusive: a
-// verdict that was forgotten proves nothing.
+// The verdicts of a row. Any other text, including "", counts as Inconclusive: a
+// forgotten verdict proves nothing.
 const (
 	Held         = "held"
 	Escaped      = "ESCAPED"
 	Inconclusive = "inconclusive"
 	Residual     = "residual" // escaped, in a way that the row documents
-	Unseen       = "unseen"   // held, and the target's record does not say so
+	Unseen       = "unseen"   // held, but missing in the target's record
 )
 
 // Run is one play of rows against one target.
@@ -38,44 +29,44 @@ type Run struct {
 	Version string    `json:"version"` // of the tool
 	Started time.Time `json:"started,omitzero"`
 	Took    Seconds   `json:"took,omitzero"`
-	// World is what the rows were played in, as prove --world names it; "" for a run
-	// that is older than worlds.
+	// World is what the rows were played in, as prove --world names it; "" for a
+	// run from before there were worlds.
 	World string `json:"world,omitempty"`
 	// Strict says that inconclusive rows count as failures.
 	Strict bool `json:"strict,omitempty"`
-	// Selection is how the rows were chosen, as the user said it, such as
-	// "--class fs.links"; "" for all of them.
+	// Selection is how the user selected the rows, such as "--class fs.links"; ""
+	// for all of them.
 	Selection string `json:"selection,omitempty"`
-	// Except are IDs of rows, or patterns of them, that may prove nothing although
-	// the run is strict; set by [Run.Excepting].
+	// Except are IDs of rows, or patterns of them, that may prove nothing even in
+	// a strict run; set by [Run.Excepting].
 	Except []string `json:"except,omitempty"`
 	Target Target   `json:"target"`
 	Host   Host     `json:"host"`
 	Rows   []Row    `json:"rows"`
 }
 
-// Target is what was tried, as exactly as it can be named.
+// Target identifies what was tried, as exactly as possible.
 type Target struct {
 	Name    string   `json:"name"`
 	Version string   `json:"version,omitempty"`
 	Path    string   `json:"path,omitempty"`   // of its program
 	SHA256  string   `json:"sha256,omitempty"` // of its program, hexadecimal
-	Flags   []string `json:"flags,omitempty"`  // as it was called; {} for the command
+	Flags   []string `json:"flags,omitempty"`  // its arguments; {} for the command
 	Policy  string   `json:"policy,omitempty"` // sha256 of the effective policy, hexadecimal
-	Note    string   `json:"note,omitempty"`   // such as where the flags are recommended
+	Note    string   `json:"note,omitempty"`   // such as the source of the recommended flags
 }
 
 // Host is where it was tried.
 type Host struct {
 	Kernel   string `json:"kernel,omitempty"` // release, as uname -r
 	OS       string `json:"os,omitempty"`     // PRETTY_NAME of os-release
-	Arch     string `json:"arch,omitempty"`   // as Go calls it
-	User     string `json:"user,omitempty"`   // root, or user; no name
+	Arch     string `json:"arch,omitempty"`   // GOARCH
+	User     string `json:"user,omitempty"`   // root or user, not a name
 	CPUs     int    `json:"cpus,omitempty"`
-	Landlock int    `json:"landlock,omitempty"` // version of its ABI; 0 for none
+	Landlock int    `json:"landlock,omitempty"` // ABI version; 0 for none
 }
 
-// Row is one row of the matrix and what became of it.
+// Row is one row of the matrix and its result.
 type Row struct {
 	ID       string   `json:"id"`
 	Class    string   `json:"class,omitempty"`
@@ -88,12 +79,12 @@ type Row struct {
 	Observed string   `json:"observed,omitempty"`
 	Verdict  string   `json:"verdict"`
 	Reason   string   `json:"reason,omitempty"`  // one sentence
-	Effects  []string `json:"effects,omitempty"` // what was seen from the outside
+	Effects  []string `json:"effects,omitempty"` // what was seen from outside
 	// Denials are how each attempt failed, "ATTEMPT: ERRNO", without anything
-	// that differs from run to run; they are compared with those of a baseline.
+	// that differs between runs; they are compared with those of a baseline.
 	Denials []string `json:"denials,omitempty"`
 	Missing bool     `json:"missing,omitempty"` // inconclusive because the host or the target lacks what the row needs
-	// Excepted says that it proved nothing, and that this was said beforehand: it
+	// Excepted says that the row proved nothing and was excepted beforehand: it
 	// does not fail a strict run.
 	Excepted bool    `json:"excepted,omitempty"`
 	Took     Seconds `json:"took,omitzero"`
@@ -101,7 +92,7 @@ type Row struct {
 	Advice   string  `json:"advice,omitempty"` // what to do about a failure
 }
 
-// judged is the verdict of r, where anything unknown is inconclusive.
+// judged is the verdict of r; an unknown one is inconclusive.
 func (r Row) judged() string {
 	switch r.Verdict {
 	case Held, Escaped, Residual, Unseen:
@@ -116,9 +107,9 @@ func (r Row) Fails(strict bool) bool {
 	return v == Escaped || v == Unseen || v == Inconclusive && strict && !r.Excepted
 }
 
-// Excepting is r with the rows excepted whose IDs match one of these patterns (as
-// of path.Match). Only a row that proved nothing can be: what escaped, or was not
-// seen, fails whatever was said.
+// Excepting returns r with an exception for the rows whose IDs match one of these
+// patterns (see path.Match). It only applies to rows that proved nothing: one
+// that escaped or was unseen always fails.
 func (r Run) Excepting(patterns []string) Run {
 	r.Except, r.Rows = patterns, slices.Clone(r.Rows)
 	for i, row := range r.Rows {
@@ -136,9 +127,9 @@ func (r Run) Failed() []Row {
 }
 
 // sorted are the rows in the order of every report: by class, then by ID. Rows
-// that share an ID keep the order in which they stand.
+// that share an ID keep their order.
 func (r Run) sorted() []Row {
-	rows := append([]Row{}, r.Rows...) // never nil: JSON has a list
+	rows := append([]Row{}, r.Rows...) // never nil: JSON needs a list
 	slices.SortStableFunc(rows, byClass)
 	return rows
 }

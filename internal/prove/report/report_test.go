@@ -94,7 +94,7 @@ func hostile(s string) Run {
 	return r
 }
 
-// golden compares got with a file of testdata.
+// golden compares got with a file in testdata.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -152,8 +152,8 @@ func TestTallies(t *testing.T) {
 	}
 	for promise, want := range map[string]Tally{
 		"P2": {Escaped: 1, Residual: 1},
-		"P3": {Held: 1, Inconclusive: 1}, // contained
-		"P9": {Held: 1, Unseen: 1},       // and not seen
+		"P3": {Held: 1, Inconclusive: 1}, // held
+		"P9": {Held: 1, Unseen: 1},       // but unseen
 	} {
 		if by[promise] != want {
 			t.Errorf("%s is %+v, not %+v", promise, by[promise], want)
@@ -182,8 +182,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestExcepted excuses rows of a strict run: those that proved nothing, and no
-// other one.
+// TestExcepted excepts rows of a strict run: only those that proved nothing.
 func TestExcepted(t *testing.T) {
 	r := sample()
 	r.Strict = true
@@ -270,7 +269,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// broken is a writer that takes nothing.
+// broken is a writer that always fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }

@@ -14,10 +14,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// sarifSchema is where OASIS publishes the schema of SARIF 2.1.0.
+// sarifSchema is the address of OASIS's schema of SARIF 2.1.0.
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
-// The parts of SARIF 2.1.0 that are written.
+// The parts of SARIF 2.1.0 that are used.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -109,10 +109,11 @@ type (
 	}
 )
 
-// SARIF writes r as SARIF 2.1.0. Rows are rules. A row that escaped or was not
-// seen is an error, one that proved nothing a notification of the tool, or a
-// warning where r is strict and does not except it; a residual is a note that is suppressed. Rows that
-// were held have no result: those who show SARIF take every result for a find.
+// SARIF writes r as SARIF 2.1.0. Rows are rules. A row that escaped or was unseen
+// is an error. One that proved nothing is a notification of the tool, or a
+// warning if r is strict and does not except it. A residual is a suppressed note.
+// Rows that were held have no result, because viewers of SARIF show every result
+// as a finding.
 func SARIF(w io.Writer, r Run) error {
 	name := cmp.Or(document.Clean(r.Target.Name), "target")
 	run := sarifRun{
@@ -153,7 +154,7 @@ func SARIF(w io.Writer, r Run) error {
 	return writeJSON(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{run}})
 }
 
-// facts are what is known of t, as properties.
+// facts are the known properties of t.
 func (t Target) facts() map[string]any {
 	all := map[string]any{}
 	for name, value := range map[string]string{"name": t.Name, "version": t.Version, "path": t.Path, "sha256": t.SHA256, "called": t.called(), "policy": t.Policy} {
@@ -188,7 +189,7 @@ func (r Row) rule() sarifRule {
 	return rule
 }
 
-// ruleName is an ID as an identifier of letters and digits, such as LNK001.
+// ruleName is an ID reduced to letters and digits, such as LNK001.
 func ruleName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
@@ -198,7 +199,7 @@ func ruleName(id string) string {
 	}, id)
 }
 
-// result is what r found; target is the name of what was tried.
+// result is the finding of r; target is the name of what was tried.
 func (r Row) result(rule int, target string) sarifResult {
 	verdict := r.judged()
 	lines := []string{document.Clean(r.Title) + ": " + verdict}
@@ -214,7 +215,7 @@ func (r Row) result(rule int, target string) sarifResult {
 	print := hex.EncodeToString(sum[:16])
 	out := sarifResult{
 		RuleID: r.ID, RuleIndex: rule, Kind: "fail", Level: "error", Message: sarifMessage{strings.Join(lines, "\n")},
-		// Code scanning of GitHub takes the second name alone.
+		// GitHub code scanning only uses the second name.
 		Fingerprints: map[string]string{"holdfastRow/v1": print, "primaryLocationLineHash": print + ":1"},
 		Properties:   map[string]any{"verdict": verdict},
 	}
@@ -231,8 +232,7 @@ func (r Row) result(rule int, target string) sarifResult {
 		out.Level = "note"
 		out.Suppressions = []sarifSuppression{{"external", document.Clean(r.Reason)}}
 	}
-	// Those who read SARIF want a file. A row has none, so it gets a name that
-	// stays the same.
+	// SARIF viewers require a file. A row has none, so it gets a stable name.
 	class := className(r.Class)
 	location := sarifLocation{Logical: []sarifLogical{{Name: r.ID, Full: class + "/" + r.ID, Kind: "object"}}}
 	location.Physical.Artifact.URI = "prove/" + segment(target) + "/" + segment(class) + "/" + segment(r.ID)
@@ -241,7 +241,7 @@ func (r Row) result(rule int, target string) sarifResult {
 	return out
 }
 
-// segment is s as a part of the path of an address that stays where it stands.
+// segment is s as one path segment of a URL that is not resolved away.
 func segment(s string) string {
 	if strings.Trim(s, ".") == "" {
 		return "-"
@@ -254,7 +254,7 @@ var (
 	ghsaID = pattern(`^GHSA(-[0-9a-z]{4}){3}$`)
 )
 
-// address is where a reference can be read on the web, or "".
+// address is the web address of a reference, or "".
 func address(ref string) string {
 	switch {
 	case cveID().MatchString(ref):

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// Seconds is a duration that JSON has as seconds with three decimals.
+// Seconds is a duration that is seconds with three decimals in JSON.
 type Seconds time.Duration
 
-// longest is the longest duration that is read, in seconds: thirty years.
+// longest is the longest duration that is accepted, in seconds: thirty years.
 const longest = 1e9
 
-// String is the duration as a person reads it.
+// String is the duration for people.
 func (s Seconds) String() string {
 	d := time.Duration(s)
 	switch {
@@ -26,7 +26,7 @@ func (s Seconds) String() string {
 	return d.Round(time.Second).String()
 }
 
-// decimal is the duration as XML and JSON have it.
+// decimal is the duration for XML and JSON.
 func (s Seconds) decimal() string {
 	return strconv.FormatFloat(time.Duration(s).Seconds(), 'f', 3, 64)
 }

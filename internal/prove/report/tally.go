@@ -41,7 +41,7 @@ func (t *Tally) add(verdict string) {
 	}
 }
 
-// Rows is how many rows were counted.
+// Rows is the number of counted rows.
 func (t Tally) Rows() int { return t.Held + t.Escaped + t.Residual + t.Inconclusive + t.Unseen }
 
 // part is one number of a tally with its verdict.
@@ -55,7 +55,7 @@ func (t Tally) parts() []part {
 	return []part{{Escaped, t.Escaped}, {Unseen, t.Unseen}, {Inconclusive, t.Inconclusive}, {Residual, t.Residual}, {Held, t.Held}}
 }
 
-// String is the tally without what is zero, such as "2 ESCAPED, 10 held".
+// String is the tally without zeros, such as "2 ESCAPED, 10 held".
 func (t Tally) String() string {
 	var words []string
 	for _, p := range t.parts() {
@@ -91,8 +91,8 @@ func (r Run) Classes() []ClassTally {
 }
 
 // Promises counts the rows of each promise, P1 to P10. A row that was held
-// without a trace is held as to its own promise, and unseen as to recorded,
-// whatever its own is: contained is not enough.
+// without a trace counts as held for its own promise, and as unseen for recorded,
+// whatever its own promise is: contained is not enough.
 func (r Run) Promises() []PromiseTally {
 	all := make([]PromiseTally, len(Promises))
 	at := map[string]*Tally{}

@@ -12,14 +12,14 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// TextOptions is how a text is laid out.
+// TextOptions is the layout of a text.
 type TextOptions struct {
-	Color   bool // with colours of the terminal; no meaning is in them alone
-	Width   int  // columns of the terminal; 0 for one line a row, however long
-	Verbose bool // also how each attempt of a failure failed, and no cell is cut
+	Color   bool // with terminal colours; nothing is shown by colour alone
+	Width   int  // columns of the terminal; 0 for one line per row, however long
+	Verbose bool // also how each attempt of a failed row failed, and cells are not cut
 }
 
-// narrowest is the least width that texts are laid out for.
+// narrowest is the smallest supported width.
 const narrowest = 76
 
 // page is a text that is being written.
@@ -35,7 +35,7 @@ func newPage(o TextOptions) *page {
 	return &page{o: o}
 }
 
-// line writes a line without what would trail behind it.
+// line writes a line without trailing spaces.
 func (p *page) line(format string, args ...any) {
 	p.WriteString(strings.TrimRight(fmt.Sprintf(format, args...), " "))
 	p.WriteByte('\n')
@@ -61,10 +61,10 @@ func (p *page) tint(colour, s string) string {
 	return "\x1b[" + colour + "m" + s + "\x1b[0m"
 }
 
-// heading begins a part.
+// heading begins a section.
 func (p *page) heading(s string) { p.line("\n%s", p.tint(bold, s)) }
 
-// item writes a label and a text beside it, wrapped; nothing for an empty text.
+// item writes a label and a wrapped text beside it; nothing for an empty text.
 func (p *page) item(indent int, label, text string) {
 	if text == "" {
 		return
@@ -82,7 +82,7 @@ func (p *page) item(indent int, label, text string) {
 	}
 }
 
-// paragraph writes a text, wrapped.
+// paragraph writes a wrapped text.
 func (p *page) paragraph(indent int, text string) {
 	room := 0
 	if p.o.Width > 0 {
@@ -94,7 +94,7 @@ func (p *page) paragraph(indent int, text string) {
 }
 
 // Text writes r for a person at a terminal: the check matrix, the promises, and
-// what failed with what to do about it. What matters most comes last.
+// what failed with what to do about it. The most important comes last.
 func Text(w io.Writer, r Run, o TextOptions) error {
 	p := newPage(o)
 	p.identity(r)
@@ -139,14 +139,14 @@ func (t Target) named() string {
 	return name
 }
 
-// called is how t was called, as a shell takes it.
+// called is how t was called, quoted for a shell.
 func (t Target) called() string { return strings.Join(t.words(), " ") }
 
-// words are the arguments with which t was called, as a shell takes them.
+// words are the arguments of t, quoted for a shell.
 func (t Target) words() []string {
 	words := make([]string, len(t.Flags))
 	for i, flag := range t.Flags {
-		if words[i] = flag; flag != "{}" { // where the command comes: no shell minds it
+		if words[i] = flag; flag != "{}" { // the placeholder for the command is not quoted
 			words[i] = document.Clean(text.Word(flag))
 		}
 	}
@@ -174,7 +174,7 @@ func (h Host) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// when is a moment as every report has it; "" for none.
+// when is a time in the format of all reports; "" for none.
 func when(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -211,7 +211,7 @@ func (p *page) promises(r Run) {
 	}
 }
 
-// count is a number of the table of promises, with a dot for none.
+// count is a number in the table of promises, with a dot for zero.
 func (p *page) count(n int, colour string) string {
 	s := fmt.Sprintf("%9d", n)
 	if n == 0 {
@@ -220,7 +220,7 @@ func (p *page) count(n int, colour string) string {
 	return p.tint(colour, s)
 }
 
-// bottom is the line that stands nearest to the prompt.
+// bottom is the last line, just above the prompt.
 func (p *page) bottom(r Run) {
 	t := r.Total()
 	head := counted(t.Rows(), "row", "rows")
@@ -231,7 +231,7 @@ func (p *page) bottom(r Run) {
 	p.tally(head+":", t, func(verdict string) string { return tints[verdict] })
 }
 
-// tally writes a text and the numbers of t beside it, and below where there is
+// tally writes a text and the numbers of t beside it, continued below if there is
 // no room.
 func (p *page) tally(head string, t Tally, colour func(verdict string) string) {
 	line, used := p.tint(bold, head), width(head)
@@ -249,8 +249,8 @@ func (p *page) tally(head string, t Tally, colour func(verdict string) string) {
 	p.line("%s", line)
 }
 
-// fit is s in as many columns as there are besides left; all of it where the
-// text has no width.
+// fit cuts s to the columns that remain beside left; if no width is set, it is
+// not cut.
 func (p *page) fit(s string, left int) string {
 	if p.o.Width == 0 {
 		return s

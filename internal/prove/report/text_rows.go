@@ -8,26 +8,26 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// shown bounds what is listed of the effects of a row, and lines bounds a cell,
-// where a text is not verbose.
+// shown limits the listed effects of a row, and lines limits the height of a
+// cell, unless the output is verbose.
 const (
 	shown = 8
 	lines = 3
 )
 
-// start is the class of rows that have none, such as the one which only shows
-// that the target runs anything.
+// start is the class of rows without one, such as the row that only shows that
+// the target runs anything.
 const start = "start"
 
 func className(class string) string { return cmp.Or(document.Clean(class), start) }
 
-// widths are those of the columns of the check matrix; 0 is as wide as it is.
+// widths are the column widths of the check matrix; 0 is unlimited.
 type widths struct{ id, check, expected, observed int }
 
 const verdicts = len(Inconclusive) // the longest of them
 
-// layOut gives each column what it needs, as far as there is room: the check
-// gets what the others leave.
+// layOut gives each column what it needs, as far as there is room; the check gets
+// the rest.
 func layOut(rows []Row, room int) widths {
 	w := widths{check: len("check"), expected: len("expected"), observed: len("observed")}
 	for _, r := range rows {
@@ -38,7 +38,7 @@ func layOut(rows []Row, room int) widths {
 	}
 	w.id = min(w.id, 12)
 	if room == 0 {
-		// A text that is not cut is aligned as far as most of its cells are.
+		// Without a width limit, columns are as wide as most of their cells need.
 		w.check, w.expected, w.observed = min(w.check, 100), min(w.expected, 40), min(w.observed, 60)
 		return w
 	}
@@ -93,7 +93,7 @@ func (p *page) row(r Row, w widths) {
 	}
 }
 
-// failed writes what failed, and what to do about each.
+// failed writes what failed, and what to do about each row.
 func (p *page) failed(r Run) {
 	rows := r.Failed()
 	if len(rows) == 0 {
@@ -125,8 +125,8 @@ func (p *page) failed(r Run) {
 	}
 }
 
-// once are what was observed and the reason, without what is said elsewhere: a
-// reason is often the first effect, and what was observed is often the reason.
+// once returns what was observed and the reason, without repetitions: the reason
+// is often the first effect, and the observation often the reason.
 func (r Row) once() (observed, reason string) {
 	observed, reason = r.Observed, r.Reason
 	if observed == reason || slices.Contains(r.Effects, observed) {
@@ -155,8 +155,7 @@ func (p *page) list(label string, texts []string) {
 	}
 }
 
-// unproved writes which rows proved nothing, by the reason, where that does not
-// fail the run.
+// unproved writes which rows proved nothing without failing the run, by reason.
 func (p *page) unproved(r Run) {
 	reasons := r.excused()
 	if len(reasons) == 0 {
@@ -179,7 +178,7 @@ func (r Run) excused() []reason {
 	return r.reasonsOf(func(row Row) bool { return row.judged() == Inconclusive && !row.Fails(r.Strict) })
 }
 
-// residuals writes what is documented to get through.
+// residuals writes the documented escapes.
 func (p *page) residuals(r Run) {
 	reasons := r.reasons(Residual)
 	if len(reasons) == 0 {
@@ -196,7 +195,7 @@ func (p *page) grouped(reasons []reason) {
 	}
 }
 
-// reason is why rows have the verdict that they have.
+// reason is a reason shared by rows of one verdict.
 type reason struct {
 	text string
 	ids  []string

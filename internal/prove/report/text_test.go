@@ -53,8 +53,8 @@ func TestTextDoesNotDependOnTheOrder(t *testing.T) {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// harmless says what of a text would do more at a terminal than stand there, or
-// does not fit in the width; 0 is any width.
+// harmless reports what in a text would affect a terminal, or does not fit in the
+// width; 0 is any width.
 func harmless(b []byte, columns int) string {
 	if !utf8.Valid(b) {
 		return "it is no UTF-8"

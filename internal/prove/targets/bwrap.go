@@ -9,16 +9,16 @@ import (
 )
 
 // bwrapSpec has no policy of its own ("the level of protection is entirely
-// determined by the arguments", README.md, "Limitations"): it is called as it
-// commonly is.
+// determined by the arguments", README.md, "Limitations"): it is called in the
+// common way.
 var bwrapSpec = spec{
 	name: "bwrap", install: "sudo apt-get install bubblewrap", version: []string{"--version"},
 	call: bwrapCall, refused: begins("bwrap: "),
 }
 
-// bwrapCall follows bwrap(1) and demos/bubblewrap-shell.sh of the project:
-// everything in view read-only, every namespace of its own, a session of its own
-// against TIOCSTI (README.md, CVE-2017-5226), and the end with its parent.
+// bwrapCall follows bwrap(1) and the project's demos/bubblewrap-shell.sh:
+// everything visible read-only, new namespaces of every kind, a new session
+// against TIOCSTI (README.md, CVE-2017-5226), and death with the parent.
 func bwrapCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
 	if err := lacks(c.Options, "read write env terminal"); err != nil {
 		return call{}, err

@@ -17,8 +17,8 @@ var codexSpec = spec{
 	refused: begins("Error: ", "error: ", "thread 'main'", "bwrap: "),
 }
 
-// codexProgram follows the wrapper in JavaScript of the npm package to the static
-// program, which lies in a package of its own for each platform.
+// codexProgram follows the npm package's JavaScript wrapper to the static
+// program, which is in a separate package for each platform.
 func codexProgram(path string) (string, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -37,10 +37,10 @@ func codexProgram(path string) (string, error) {
 		"npm install with its optional dependencies: tools/peers DIR codex"}
 }
 
-// codexCall is `codex sandbox` with the profile of the manual's page "Permissions"
-// (developers.openai.com/codex/permissions): the minimal paths of the system to
-// read, the workspace to write, environment files denied, no network; and with
-// the narrowest environment that commands run with ("Configuration reference",
+// codexCall is `codex sandbox` with the profile of the manual's page
+// "Permissions" (developers.openai.com/codex/permissions): the minimal system
+// paths readable, the workspace writable, environment files denied, no network;
+// and with the narrowest environment for commands ("Configuration reference",
 // shell_environment_policy). Its older sandbox_mode workspace-write is wider: it
 // reads the whole disk and writes /tmp.
 func codexCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
@@ -57,7 +57,7 @@ func codexCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, e
 		roots = append(roots, strconv.Quote(rel)+`="deny"`)
 	}
 	rules := []string{`":minimal"="read"`, `":workspace_roots"={` + strings.Join(roots, ",") + `}`}
-	// It executes itself once more inside, so its package must be in view.
+	// It executes itself again inside, so its package must be visible.
 	rules = append(rules, strconv.Quote(filepath.Dir(filepath.Dir(p.Path)))+`="read"`)
 	for _, path := range shown(w, o.Read) {
 		rules = append(rules, strconv.Quote(path)+`="read"`)
@@ -80,8 +80,8 @@ func codexCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, e
 		args = append(args, "-c", "shell_environment_policy.set={"+strings.Join(given, ",")+"}")
 	}
 	args = append(args, "--")
-	// Its state is kept out of the home, where rows watch for what does not belong
-	// there; the variable is the manual's ("Environment variables").
+	// Its state is kept out of the home, where rows look for unexpected files;
+	// the variable is documented in the manual ("Environment variables").
 	state := filepath.Join(w.B, "codex-"+run.name)
 	return call{argv: append(args, run.argv...), env: []string{"CODEX_HOME=" + state}, dirs: []string{state}}, nil
 }

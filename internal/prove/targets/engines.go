@@ -43,22 +43,22 @@ const engineRefused = 125
 // label marks containers with the process that is responsible for them.
 const label = "dev.holdfast.probe"
 
-// image is an empty one, of which a tag is an owner.
+// image is the name of an empty image; its tag is the owner.
 const image = "holdfast-probe"
 
 // engineFlags are for both engines, from "Docker security" and "docker container
-// run" of Docker's manual and from podman-run(1): no network, no capability, no
-// gain of privileges by a set-user-ID program, nothing writable but the workspace
-// and a /tmp of its own.
+// run" in Docker's manual and from podman-run(1): no network, no capabilities, no
+// privileges gained through set-user-ID programs, nothing writable but the
+// workspace and a private /tmp.
 func engineFlags(p Peer, w *probe.World, o probe.Options, name string) (flags []string, err error) {
 	flags = []string{p.Path, "run", "--rm", "--name", name, "--label", label + "=" + p.Owner,
 		"--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only"}
 	tmpfs := "/tmp:rw,nosuid,nodev"
-	if o.Disk > 0 { // with a root that is read-only, this is all the private storage there is
+	if o.Disk > 0 { // with a read-only root, this is all the private storage there is
 		tmpfs += fmt.Sprintf(",size=%d", o.Disk)
 	}
 	flags = append(flags, "--tmpfs", tmpfs)
-	if o.Memory > 0 { // the second is the sum with swap: none
+	if o.Memory > 0 { // the second is memory plus swap: no swap
 		flags = append(flags, "--memory", fmt.Sprint(o.Memory), "--memory-swap", fmt.Sprint(o.Memory))
 	}
 	if o.Processes > 0 {
@@ -85,7 +85,7 @@ func engineFlags(p Peer, w *probe.World, o probe.Options, name string) (flags []
 	}
 	for _, m := range mounts {
 		var b strings.Builder
-		out := csv.NewWriter(&b) // what --mount takes is a record of these
+		out := csv.NewWriter(&b) // --mount takes these as a CSV record
 		err = errors.Join(err, out.Write(m))
 		out.Flush()
 		flags = append(flags, "--mount", strings.TrimSuffix(b.String(), "\n"))
@@ -99,14 +99,14 @@ func dockerCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, 
 	}
 	name := image + "-" + run.name
 	flags, err := engineFlags(p, w, c.Options, name)
-	// As whoever calls, so that what is made in the workspace is theirs ("docker
-	// container run", --user).
+	// As the caller, so that the caller owns what is made in the workspace
+	// ("docker container run", --user).
 	flags = append(flags, "--user", fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()), "--pull", "never", image+":"+p.Owner)
 	return call{argv: append(flags, run.argv...), env: engineEnv(), killed: removeContainer(p, name)}, err
 }
 
-// engineEnv is how the user's own client finds its daemon and its store. It is
-// for the client: nothing of it is given to the container.
+// engineEnv lets the client find the user's daemon and store. It is for the
+// client: the container gets none of it.
 func engineEnv() []string {
 	var env []string
 	for _, name := range []string{"HOME", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH",
@@ -127,31 +127,33 @@ func podmanCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, 
 	if runtime := podmanRuntime(); runtime != "" {
 		flags = slices.Insert(flags, 1, "--runtime", runtime)
 	}
-	// Without it a root that is read-only comes with more that is writable: /run
-	// and /var/tmp (podman-run(1)).
+	// Without it a read-only root has more writable directories: /run and
+	// /var/tmp (podman-run(1)).
 	flags = append(flags, "--read-only-tmpfs=false")
 	if c.Options.Files == 0 {
 		flags = append(flags, "--ulimit", "nofile=1024:1024")
 	}
-	// The defaults of both are more than a user, or root without CAP_SYS_RESOURCE,
-	// may ask for.
+	// The defaults of both are above what a user, or root without
+	// CAP_SYS_RESOURCE, may set.
 	flags = append(flags, "--ulimit", "nproc=4096:4096")
 	if c.Options.Time > 0 {
 		flags = append(flags, "--timeout", fmt.Sprint(max(int(c.Options.Time.Seconds()), 1)))
 	}
 	if os.Getuid() != 0 {
-		// The caller keeps their id, so that the workspace is theirs inside (podman-run(1)).
+		// The caller keeps their user ID, so that they own the workspace inside
+		// (podman-run(1)).
 		flags = append(flags, "--userns", "keep-id")
 	}
-	// A directory instead of an image: nothing is pulled or kept. With an overlay on
-	// it, for the mount points in it would be another user's (podman-run(1), --rootfs).
+	// A directory instead of an image, so that nothing is pulled or kept. It has
+	// an overlay, because otherwise another user would own the mount points in it
+	// (podman-run(1), --rootfs).
 	root := filepath.Join(w.B, name)
 	return call{argv: append(append(flags, "--rootfs", root+":O"), run.argv...), env: engineEnv(), dirs: []string{root}, killed: removeContainer(p, name)}, err
 }
 
-// podmanRuntime is the runtime to ask for where the default one does not start:
-// crun refuses cgroups of both versions at once ("cgroups in hybrid mode not
-// supported"), runc takes them.
+// podmanRuntime is the runtime to request if the default one does not start: crun
+// refuses cgroups of both versions at once ("cgroups in hybrid mode not
+// supported"), runc accepts them.
 func podmanRuntime() string {
 	var fs unix.Statfs_t
 	if unix.Statfs("/sys/fs/cgroup", &fs) != nil || fs.Type == unix.CGROUP2_SUPER_MAGIC {
@@ -163,18 +165,18 @@ func podmanRuntime() string {
 	return "runc"
 }
 
-// removeContainer ends a container that outlives its client, which was killed.
+// removeContainer removes a container that outlives its killed client.
 func removeContainer(p Peer, name string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := p.ask(ctx, "rm", "--force", name)
 		if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container") {
-			return nil // it had ended by itself
+			return nil // it has already ended
 		}
 		return err
 	}
 }
 
-// ask runs a command of an engine and returns what it says.
+// ask runs a command of an engine and returns its output.
 func (p Peer) ask(ctx context.Context, args ...string) (string, error) {
 	return p.askWith(ctx, nil, args...)
 }
@@ -193,9 +195,8 @@ func (p Peer) askWith(ctx context.Context, input []byte, args ...string) (string
 	return strings.TrimSpace(string(out)), err
 }
 
-// dockerPrepare needs a daemon that answers, and gives it an image with nothing
-// in it: no shell and no libc is of use to what is probed ("Create a base image",
-// Docker's manual).
+// dockerPrepare requires a running daemon, and gives it an empty image: the
+// prober needs no shell and no libc ("Create a base image", Docker's manual).
 func dockerPrepare(ctx context.Context, p Peer) error {
 	if _, err := p.ask(ctx, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return hinted{fmt.Errorf("no daemon answers: %w", err), "sudo systemctl start docker, or export DOCKER_HOST=unix://… where it listens elsewhere; then: docker info"}
@@ -211,13 +212,13 @@ func dockerPrepare(ctx context.Context, p Peer) error {
 	return err
 }
 
-// engineSweep removes what runs have left whose process is gone.
+// engineSweep removes what earlier runs left whose process no longer exists.
 func engineSweep(ctx context.Context, p Peer) error {
 	return p.remove(ctx, func(owner string) bool { return !alive(owner) })
 }
 
-// engineRelease removes what is left of this run and of those that are gone. Where
-// no daemon answers there is nobody to ask; the next run removes it.
+// engineRelease removes what this run left, and what ended ones did. If no daemon
+// answers, the next run removes it.
 func engineRelease(ctx context.Context, p Peer) error {
 	if _, err := p.ask(ctx, "version"); err != nil {
 		return nil

@@ -14,11 +14,11 @@ var firejailSpec = spec{
 	call: firejailCall, refused: begins("Error"),
 }
 
-// firejailCall is default.profile, which root does not get by itself (no
-// capabilities, no new privileges, a filter of calls, no namespaces: these may not
-// be given twice), and what firejail(1) has besides: a view of the home with
-// nothing but the workspace (--whitelist), the rest read-only, no network, and
-// nothing shared with other processes.
+// firejailCall is default.profile, which root does not get automatically (no
+// capabilities, no new privileges, a system call filter, no namespaces: these
+// must not be given twice), plus options of firejail(1): only the workspace
+// visible in the home (--whitelist), the rest read-only, no network, and nothing
+// shared with other processes.
 func firejailCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
 	o := c.Options
 	if err := lacks(o, "read write hide env files filesize time terminal"); err != nil {
@@ -41,8 +41,9 @@ func firejailCall(p Peer, w *probe.World, c probe.Command, run invocation) (call
 	if o.FileSize > 0 {
 		args = append(args, fmt.Sprintf("--rlimit-fsize=%d", o.FileSize))
 	}
-	// --rlimit-nproc and --rlimit-as are no limits for everything inside together:
-	// one counts the user's other processes, one holds for each process.
+	// --rlimit-nproc and --rlimit-as do not limit everything inside together: the
+	// one also counts the user's other processes, the other applies to each
+	// process.
 	if o.Time > 0 {
 		s := max(int(o.Time/time.Second), 1)
 		args = append(args, fmt.Sprintf("--timeout=%02d:%02d:%02d", s/3600, s/60%60, s%60))

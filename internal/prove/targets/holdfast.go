@@ -18,12 +18,14 @@ import (
 type Holdfast struct {
 	Path  string
 	Extra []string // flags added to every run, for ablation
-	// Omit are flags of every verb that changes something, for ablation.
+	// Omit are flags for every verb that changes something, for ablation.
 	Omit []string
 	Log  string // the binary whose verb log reads the records; "" for Path
-	// Unrecorded says that Extra has it keep no record, so that no trace is asked for.
+	// Unrecorded says that Extra turns the record off, so that no trace is
+	// requested.
 	Unrecorded bool
-	// Server says that the command is a server of tools, which the gateway starts.
+	// Server says that the command is a server of tools, which the gateway
+	// starts.
 	Server bool
 }
 
@@ -37,7 +39,7 @@ func (h Holdfast) Run(ctx context.Context, w *probe.World, c probe.Command, argv
 		return probe.Observation{Err: err}
 	}
 	o := probe.Start(ctx, w, c, line, nil)
-	// 125 is also what a command may return; one that ran has said so.
+	// A command may exit with 125 too, but then it has printed something.
 	o.Refused = o.Exit == 125 && len(o.Stdout) == 0 && len(o.Stderr) > 0
 	return o
 }
@@ -70,7 +72,8 @@ func (h Holdfast) line(w *probe.World, c probe.Command, argv []string) ([]string
 	return append(append(args, "--"), argv...), nil
 }
 
-// A Holdfast that were no recorder would be asked for no trace, and nothing be unseen.
+// If Holdfast were no Recorder, no trace would be requested, and nothing be
+// unseen.
 var _ probe.Recorder = Holdfast{}
 
 // KeepsRecord implements [probe.Recorder].

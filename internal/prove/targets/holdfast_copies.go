@@ -12,7 +12,8 @@ import (
 
 var _ probe.Copying = Holdfast{}
 
-// taking is what the text of 'agents changes' says that takes over what it shows.
+// taking finds the command in the output of 'agents changes' that applies the
+// changes.
 var taking = regexp.MustCompile(`agents changes claude --apply ([0-9a-f]+)\n`)
 
 // WithCopies implements [probe.Copying].
@@ -31,7 +32,7 @@ func (h Holdfast) TakeOver(w *probe.World, shown []byte) error {
 	}
 	_, err := h.verb(w, words...)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return nil // it refuses
+		return nil // Holdfast refuses
 	}
 	return err
 }

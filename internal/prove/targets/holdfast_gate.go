@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// A Holdfast that asked nobody, or kept nothing back, would be played as a target
-// that cannot.
+// If Holdfast did not implement these, it would be played as a target without the
+// feature.
 var (
 	_ probe.Consenting = Holdfast{}
 	_ probe.Reviewing  = Holdfast{}
@@ -25,18 +25,18 @@ var (
 	_ probe.Lending    = Holdfast{}
 )
 
-// asking is the time between two looks at what is asked.
+// asking is the interval between two listings of pending requests.
 const asking = 50 * time.Millisecond
 
-// waiting is a request that waits for an answer.
+// waiting is a pending request.
 type waiting struct {
 	ID, Gist string
 	What     []struct{ Name, Text string }
 }
 
-// answer answers what is asked until ctx ends, each request once: with the words of
-// the verb that decide returns, or not at all for none. It says whether that went
-// well before decide is called again.
+// answer answers requests until ctx ends, each once: with the verb and options
+// that decide returns, or not at all for nil. It calls answered after a success,
+// before it calls decide again.
 func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r waiting) (words []string), answered func(words []string)) {
 	for seen := map[string]bool{}; ctx.Err() == nil; {
 		out, err := h.verb(w, "approve", "list", "--json")
@@ -48,7 +48,7 @@ func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r wait
 				}
 				seen[r.ID] = true
 				if words := decide(r); words != nil {
-					if _, err := h.verb(w, slices.Concat([]string{"approve", words[0], r.ID, "--reason", "probe"}, words[1:])...); err == nil { // it may be answered or over already
+					if _, err := h.verb(w, slices.Concat([]string{"approve", words[0], r.ID, "--reason", "probe"}, words[1:])...); err == nil { // it may already be answered or over
 						answered(words)
 					}
 				}
@@ -65,7 +65,7 @@ func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r wait
 func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
 	granted := false
 	h.answer(ctx, w, func(r waiting) []string {
-		said := map[string]string{} // in full, which one line is not
+		said := map[string]string{} // in full, unlike the one-line summary
 		for _, l := range r.What {
 			said[l.Name] = l.Text
 		}
@@ -111,7 +111,7 @@ func (h Holdfast) AllowingUntil(ctx context.Context, w *probe.World, enough func
 	return nil
 }
 
-// ids are those of what a verb of approve lists.
+// ids are the IDs that a listing verb of approve prints.
 func (h Holdfast) ids(w *probe.World, verb string) (out []string) {
 	text, err := h.verb(w, "approve", verb, "--json")
 	var all []struct{ ID string }

@@ -17,7 +17,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// stateOfHoldfast is where it keeps its records, see docs of the verb log.
+// stateOfHoldfast is where it keeps its records; see the documentation of the
+// verb log.
 const stateOfHoldfast = "H/.local/state/holdfast"
 
 // Logs implements [probe.Recorder].
@@ -61,8 +62,8 @@ func (h Holdfast) Story(w *probe.World) ([]byte, error) {
 	return h.log(w, "show", "--json", sessionOf(lastBegun(h.Logs(w))))
 }
 
-// lastBegun is the record that was begun last, "" for none: of two runs that are
-// alive at a time, the row is about the later one, whichever ended last.
+// lastBegun is the record that was started last, "" for none: of two overlapping
+// runs the row is about the later one, whichever ended last.
 func lastBegun(logs []string) (last string) {
 	var latest time.Time
 	for _, path := range logs {
@@ -73,17 +74,18 @@ func lastBegun(logs []string) (last string) {
 	return last
 }
 
-// begin is the time on the first line of a record, the zero time where it has none.
+// begin is the time on the first line of a record; zero if it has none.
 func begin(path string) time.Time {
 	var first struct{ Time time.Time }
 	if f, err := os.Open(path); err == nil {
 		defer f.Close()
-		_ = json.NewDecoder(f).Decode(&first) // a record that cannot be read is found to be so by who reads it
+		_ = json.NewDecoder(f).Decode(&first) // the reader of the record reports that it is unreadable
 	}
 	return first.Time
 }
 
-// log asks the launcher about its records. A status says what verify found.
+// log queries the records. An exit status that is not 0 is no error if there is
+// output: it is the result of verify.
 func (h Holdfast) log(w *probe.World, args ...string) ([]byte, error) {
 	c := exec.Command(h.Reader(), append([]string{"log"}, args...)...)
 	c.Env = []string{"HOME=" + w.Home(), "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TERM=xterm"}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestLastBegun: a run that was begun first and is written last is not the one that
-// is meant.
+// TestLastBegun: a run that was started first and written last is not the last
+// one.
 func TestLastBegun(t *testing.T) {
 	dir := t.TempDir()
 	var logs []string

@@ -20,23 +20,24 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// Identity is what a target was when it was played.
+// Identity is the exact program that was played.
 type Identity struct {
 	Name    string
-	Version string // as it prints it; "" where it was not asked, or did not say
+	Version string // as it prints it; "" if it was not asked, or printed none
 	Path    string // of its program, links followed
-	// SHA256 is of the program, in hexadecimal digits; of a program in a package
-	// of npm, it is of the whole package: its files in order, each with its name.
+	// SHA256 is that of the program, in hexadecimal digits. For a program in an
+	// npm package, it covers the whole package: its files in order, each with its
+	// name.
 	SHA256 string
-	// Flags are how it was called, with {} for the command, {W} for the workspace,
-	// {H} for the home, {B} for the directory of the world, and {NAME} and {OWNER}
-	// for what differs from run to run. What stands in a file for it follows as
+	// Flags are the arguments it was called with: {} for the command, {W} for the
+	// workspace, {H} for the home, {B} for the directory of the world, and {NAME}
+	// and {OWNER} for what differs between runs. Files written for it follow as
 	// FILE=CONTENT.
 	Flags []string
 }
 
-// Identify asks a target what it is. It fails where there is no program; one that
-// does not tell its version has none.
+// Identify finds the identity of a target. It fails if there is no program; a
+// target that prints no version has none.
 func Identify(ctx context.Context, t probe.Target) (Identity, error) {
 	id, version, err := describe(t)
 	if err == nil {
@@ -45,14 +46,14 @@ func Identify(ctx context.Context, t probe.Target) (Identity, error) {
 	return id, err
 }
 
-// Same says whether t is still the program that id describes: what was seen of
-// one that was replaced meanwhile belongs to neither.
+// Same reports whether t is still the program that id describes. If the program
+// was replaced meanwhile, the results belong to neither.
 func (id Identity) Same(t probe.Target) bool {
 	now, _, err := describe(t)
 	return err == nil && now.Path == id.Path && now.SHA256 == id.SHA256
 }
 
-// describe is Identify without the version, and the command that prints it.
+// describe is Identify without the version, but with the command that prints it.
 func describe(t probe.Target) (id Identity, version []string, err error) {
 	id = Identity{Name: t.Name()}
 	w := &probe.World{B: "{B}", W: "{W}", H: "{H}", O: "{B}/o", R: "{B}/r"}
@@ -92,7 +93,7 @@ func describe(t probe.Target) (id Identity, version []string, err error) {
 	return id, version, nil
 }
 
-// versionOf is the first line that a command prints which is about a version.
+// versionOf is the first line that a version command prints.
 func versionOf(ctx context.Context, argv []string) string {
 	if len(argv) == 0 {
 		return ""
@@ -107,12 +108,12 @@ func versionOf(ctx context.Context, argv []string) string {
 		return ""
 	}
 	said, _ := io.ReadAll(io.LimitReader(out, 64<<10))
-	cancel() // of what goes on and on
+	cancel() // in case it does not end
 	_ = cmd.Wait()
 	return firstLine(said)
 }
 
-// digest is the path of a program with links followed, and what it consists of.
+// digest returns the path of a program with links followed, and its SHA-256.
 func digest(path string) (real, sum string, err error) {
 	if path, err = exec.LookPath(path); err != nil {
 		return "", "", err
@@ -129,7 +130,7 @@ func digest(path string) (real, sum string, err error) {
 	return real, fmt.Sprintf("%x", h.Sum(nil)), err
 }
 
-// packageOf is the directory of the npm package that a file belongs to, or "".
+// packageOf is the directory of the npm package that contains a file, or "".
 func packageOf(path string) string {
 	for dir := filepath.Dir(path); strings.Contains(dir, "/node_modules/"); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "package.json")); err == nil {

@@ -15,52 +15,52 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// Peer is a sandbox of somebody else. Make one with [Named].
+// Peer is another project's sandbox. Make one with [Named].
 type Peer struct {
 	Kind  string // its name
-	Path  string // of its program
+	Path  string // of the program
 	Owner string // of what it may leave behind: a process, see owner
 }
 
-// spec is what is particular about a peer.
+// spec is what is specific to a peer.
 type spec struct {
 	name    string
-	install string   // what to type where it is missing
+	install string   // command that installs it
 	version []string // arguments that make it print its version
 
-	// locate follows a wrapper to the program itself; nil where there is none.
+	// locate follows a wrapper to the program itself; nil if there is none.
 	locate func(path string) (string, error)
-	// call translates a command. It changes nothing: what it needs on the disk
-	// stands in the call.
+	// call translates a command. It changes nothing: the files and directories
+	// that the call needs are listed in it.
 	call func(p Peer, w *probe.World, c probe.Command, run invocation) (call, error)
-	// refused says that the launcher declined, from its status and from what it
-	// said. It is asked only when nothing has been printed by the command.
+	// refused recognises a refusal by the launcher, by its status and messages.
+	// It is called only if the command has printed nothing.
 	refused func(status int, said string) bool
-	// prepare looks whether it can run here, and removes what killed runs have
-	// left; nil for nothing to do.
+	// prepare checks whether it can run here, and removes what killed runs have
+	// left; nil if there is nothing to do.
 	prepare func(ctx context.Context, p Peer) error
-	// release removes what is left after the last run; nil for nothing.
+	// release removes what is left after the last run; nil if there is nothing.
 	release func(ctx context.Context, p Peer) error
 }
 
 // invocation is one start of the command.
 type invocation struct {
-	name string // of this start alone, in small letters and digits
+	name string // unique to this start, lower-case letters and digits
 	argv []string
 }
 
-// call is a command line and what it presupposes.
+// call is a command line and what it requires.
 type call struct {
 	argv  []string
-	env   []string          // NAME=VALUE for the launcher
-	dirs  []string          // made before
+	env   []string          // NAME=VALUE, for the launcher
+	dirs  []string          // created before
 	files map[string]string // written before: path to content
 	// killed runs after a run that was cut short, for what does not end with its
 	// launcher; may be nil.
 	killed func(context.Context) error
 }
 
-// specs are the peers that can be named, in the order in which they are told.
+// specs are the supported peers, in the order in which they are listed.
 func specs() []spec {
 	return []spec{dockerSpec, podmanSpec, bwrapSpec, srtSpec, codexSpec, runscSpec, firejailSpec}
 }
@@ -74,7 +74,7 @@ func (p Peer) spec() (spec, error) {
 	return spec{}, fmt.Errorf("%w: %q", ErrUnknown, p.Kind)
 }
 
-// patience is how long a command line that only asks something may take.
+// patience is how long a query command may take.
 const patience = 20 * time.Second
 
 // Name implements [probe.Target].
@@ -110,7 +110,7 @@ func (p Peer) Run(ctx context.Context, w *probe.World, c probe.Command, argv []s
 	}
 	o := probe.Start(ctx, w, c, line.argv, line.env)
 	if ctx.Err() != nil && line.killed != nil {
-		// The context that ended the run would end this as well.
+		// The context that ended the run would end this too.
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		if err := line.killed(after); err != nil {
@@ -121,8 +121,8 @@ func (p Peer) Run(ctx context.Context, w *probe.World, c probe.Command, argv []s
 	return o
 }
 
-// spoken is what the launcher itself said: the error output of a run in which
-// the command has printed nothing. On a terminal both are one.
+// spoken is the launcher's own output: the standard error of a run in which the
+// command has printed nothing. On a terminal both outputs are one.
 func spoken(o probe.Observation, terminal bool) string {
 	switch {
 	case terminal && !strings.Contains(string(o.Stdout), `"nonce"`):
@@ -133,9 +133,9 @@ func spoken(o probe.Observation, terminal bool) string {
 	return ""
 }
 
-// begins is a refused for launchers that begin what they say with one of marks.
-// A failure to execute the command is theirs as well, but no refusal: the
-// prober is not in view.
+// begins is a refused for launchers whose messages begin with one of marks. A
+// failure to execute the command also comes from the launcher, but it is no
+// refusal: the prober is not visible inside.
 func begins(marks ...string) func(int, string) bool {
 	return func(_ int, said string) bool {
 		refusal := false
@@ -167,7 +167,7 @@ func (p Peer) release(ctx context.Context) error {
 	return s.release(ctx, p)
 }
 
-// lacks is the error for what o asks for and can does not name, or nil.
+// lacks is the error for an option in o that can does not list, or nil.
 func lacks(o probe.Options, can string) error {
 	for _, ask := range []struct {
 		word  string
@@ -189,7 +189,7 @@ func lacks(o probe.Options, can string) error {
 	return nil
 }
 
-// shown are the paths that templates stand for; never nil.
+// shown expands the path templates; never nil.
 func shown(w *probe.World, templates []string) []string {
 	out := []string{}
 	for _, t := range templates {

@@ -31,7 +31,7 @@ func lineOf(t *testing.T, kind string, o probe.Options) (call, error) {
 	return s.call(p, world(), probe.Command{Options: o}, invocation{"n1", []string{"/b/w/prober", "a b", ""}})
 }
 
-// callText is everything of a call that a launcher reads, a word or line each.
+// callText is everything in a call that a launcher reads, one word or line each.
 func callText(c call) string {
 	out := strings.Join(c.argv, "\n") + "\n"
 	for _, content := range c.files {
@@ -40,7 +40,8 @@ func callText(c call) string {
 	return out
 }
 
-// TestTranslation has each peer say what a row asks for, or that it cannot.
+// TestTranslation checks that each peer expresses a row's options, or reports
+// that it cannot.
 func TestTranslation(t *testing.T) {
 	const cannot = "cannot"
 	asks := map[string]probe.Options{
@@ -97,7 +98,8 @@ func TestTranslation(t *testing.T) {
 	}
 }
 
-// TestVariablesGoToTheLauncher is about peers that hand on what they were given.
+// TestVariablesGoToTheLauncher is about peers that pass on the environment they
+// get.
 func TestVariablesGoToTheLauncher(t *testing.T) {
 	for _, kind := range []string{"srt", "firejail"} {
 		got, err := lineOf(t, kind, probe.Options{Env: []string{"A=b"}})
@@ -107,7 +109,8 @@ func TestVariablesGoToTheLauncher(t *testing.T) {
 	}
 }
 
-// TestCommandLines demands that each line ends with the command, word by word.
+// TestCommandLines requires that each command line ends with the command, word by
+// word.
 func TestCommandLines(t *testing.T) {
 	for _, s := range specs() {
 		got, err := lineOf(t, s.name, probe.Options{})
@@ -128,7 +131,8 @@ func TestCommandLines(t *testing.T) {
 	}
 }
 
-// TestMountsOfOddNames has names with commas and quotes reach an engine whole.
+// TestMountsOfOddNames checks that names with commas and quotes reach an engine
+// unchanged.
 func TestMountsOfOddNames(t *testing.T) {
 	w := world()
 	w.W = `/b/a,b"c:d`
@@ -138,7 +142,7 @@ func TestMountsOfOddNames(t *testing.T) {
 	}
 }
 
-// TestRefusals tells what a launcher says of itself from what a command does.
+// TestRefusals distinguishes a launcher's messages from a command's.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		kind   string
@@ -174,7 +178,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSpoken: what a command has printed is never taken for its launcher's words.
+// TestSpoken: the command's output is never taken for its launcher's.
 func TestSpoken(t *testing.T) {
 	report := []byte(`{"nonce":"n"}`)
 	for _, c := range []struct {
@@ -193,7 +197,8 @@ func TestSpoken(t *testing.T) {
 	}
 }
 
-// TestOwners: a process is known by its start too, for ids come again.
+// TestOwners: a process is identified by its start time too, because PIDs are
+// reused.
 func TestOwners(t *testing.T) {
 	me, err := owner(os.Getpid())
 	if err != nil {
@@ -206,7 +211,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// fakeEngine is a docker that has three containers and notes what it is told.
+// fakeEngine is a docker that has three containers and logs its arguments.
 func fakeEngine(t *testing.T) (p Peer, told func() string) {
 	t.Helper()
 	me, err := owner(os.Getpid())
@@ -235,8 +240,8 @@ func fakeEngine(t *testing.T) (p Peer, told func() string) {
 	}
 }
 
-// TestLeftContainers: those of processes that are gone are removed before a run,
-// our own after it, and those of another run never.
+// TestLeftContainers: containers of ended processes are removed before a run, our
+// own after it, and those of another run never.
 func TestLeftContainers(t *testing.T) {
 	p, told := fakeEngine(t)
 	if err := p.prepare(t.Context()); err != nil {
@@ -261,7 +266,7 @@ func TestLeftContainers(t *testing.T) {
 }
 
 // TestKilledContainer: a container does not end with its client, so it is removed
-// by its name when a run is cut short.
+// by name when a run is cut short.
 func TestKilledContainer(t *testing.T) {
 	p, told := fakeEngine(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -273,7 +278,7 @@ func TestKilledContainer(t *testing.T) {
 	}
 }
 
-// TestDaemonThatDoesNotAnswer names the next command to type.
+// TestDaemonThatDoesNotAnswer checks that the hint is the next command to type.
 func TestDaemonThatDoesNotAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "docker")
 	if err := programs.Write(path, []byte("#!/bin/sh\necho 'Cannot connect to the daemon' >&2\nexit 1\n"), 0o755); err != nil {
@@ -285,7 +290,7 @@ func TestDaemonThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// TestWhereCodexIs follows the package of npm to the program.
+// TestWhereCodexIs follows the npm package to the program.
 func TestWhereCodexIs(t *testing.T) {
 	dir := t.TempDir()
 	script, program := dir+"/node_modules/@openai/codex/bin/codex.js", dir+"/node_modules/@openai/codex-linux-x64/vendor/x86_64/bin/codex"

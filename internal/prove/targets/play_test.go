@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// runner makes worlds below the home, where a user's projects are: a sandbox
-// with a private /tmp would hide them there without any merit.
+// runner makes worlds below the home, where a user's projects are: a sandbox with
+// a private /tmp would hide worlds there without having earned it.
 func runner(t *testing.T) probe.Runner {
 	t.Helper()
 	home, err := os.UserHomeDir()
@@ -28,9 +28,9 @@ func runner(t *testing.T) probe.Runner {
 	return probe.Runner{Prober: testenv.Prober(t), Dir: home}
 }
 
-// chosen are the rows that PROBE_ROWS names, by prefixes of their IDs and
-// separated by commas; all of them when it is empty. network says whether they
-// are those that need one.
+// chosen are the rows that PROBE_ROWS selects, by comma-separated prefixes of
+// their IDs; all of them when it is empty. network selects those that need a
+// network, or the others.
 func chosen(network bool) []probe.Row {
 	want := strings.Split(os.Getenv("PROBE_ROWS"), ",")
 	return slices.DeleteFunc(probe.All(), func(r probe.Row) bool {
@@ -39,8 +39,8 @@ func chosen(network bool) []probe.Row {
 	})
 }
 
-// named is the target that PROBE_TARGET names, a word or the path of a holdfast
-// binary; nil for none.
+// named is the target that PROBE_TARGET names, by a name or the path of a
+// holdfast binary; nil for none.
 func named(t *testing.T) probe.Target {
 	t.Helper()
 	switch name := os.Getenv("PROBE_TARGET"); {
@@ -57,8 +57,8 @@ func named(t *testing.T) probe.Target {
 	}
 }
 
-// TestTarget prints the verdicts of the target that PROBE_TARGET names. It
-// judges nothing.
+// TestTarget prints the verdicts of the target that PROBE_TARGET names. It checks
+// nothing.
 func TestTarget(t *testing.T) {
 	target := named(t)
 	if target == nil {
@@ -78,7 +78,7 @@ func TestTarget(t *testing.T) {
 	show(t, r.Run(t.Context(), target, chosen(false)))
 }
 
-// TestTargetInANetwork is TestTarget for the rows that need one.
+// TestTargetInANetwork is TestTarget for the rows that need a network.
 func TestTargetInANetwork(t *testing.T) {
 	target := named(t)
 	if target == nil {

@@ -54,7 +54,7 @@ func wants(t *testing.T, r probe.Runner, target probe.Target, want map[string]pr
 	}
 }
 
-// TestPlayed plays a few rows against what is on every machine of CI.
+// TestPlayed plays a few rows against targets that every CI machine has.
 func TestPlayed(t *testing.T) {
 	r := runner(t)
 	open := map[string]probe.Verdict{"LNK-001": probe.Escaped, "PTH-001": probe.Escaped, "ENV-001": probe.Escaped}
@@ -82,8 +82,8 @@ func TestPlayed(t *testing.T) {
 	})
 }
 
-// TestInstalledPeers plays a few rows against those of the others that are here
-// and that start: where nothing is installed, nothing is said of it.
+// TestInstalledPeers plays a few rows against the other peers that are installed
+// and start; it checks nothing if there are none.
 func TestInstalledPeers(t *testing.T) {
 	r := runner(t)
 	for _, name := range targets.Names() {
@@ -114,7 +114,7 @@ func TestInstalledPeers(t *testing.T) {
 	}
 }
 
-// script is a target that is a program of a few lines.
+// script is a target whose program is a short shell script.
 func script(t *testing.T, body string) probe.Target {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "target")
@@ -124,7 +124,7 @@ func script(t *testing.T, body string) probe.Target {
 	return command(t, path+" {}")
 }
 
-// TestHostileTargets: none of them is ready, each is told why, and none of them
+// TestHostileTargets: none of them is ready, each gets a reason, and none of them
 // holds a row.
 func TestHostileTargets(t *testing.T) {
 	const lie = `printf '{"nonce":"%s","phase":"begin","seq":1}\n{"nonce":"%s","attempt":"x","done":false,"errno":"EACCES","seq":2}\n{"nonce":"%s","attempt":"write W/ok.txt","control":true,"done":true,"seq":3}\n{"nonce":"%s","phase":"end","seq":4}\n' "$2" "$2" "$2" "$2"`
@@ -170,7 +170,7 @@ func TestHostileTargets(t *testing.T) {
 	}
 }
 
-// TestHiddenProber has a real sandbox hide the directory of the world.
+// TestHiddenProber lets a real sandbox hide the directory of the world.
 func TestHiddenProber(t *testing.T) {
 	testenv.Need(t, testenv.Bwrap, nil)
 	testenv.Need(t, testenv.UserNS, nil)
@@ -181,7 +181,8 @@ func TestHiddenProber(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeft kills targets in the middle, and looks for what they started.
+// TestNothingIsLeft kills targets while they run, and looks for processes that
+// they started.
 func TestNothingIsLeft(t *testing.T) {
 	testenv.Need(t, testenv.Bwrap, nil)
 	testenv.Need(t, testenv.UserNS, nil)
@@ -201,7 +202,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// held runs, instead of the prober, something that does not end.
+// held runs, instead of the prober, a command that does not end.
 type held struct {
 	probe.Target
 	mark string
@@ -211,7 +212,8 @@ func (h held) Run(ctx context.Context, w *probe.World, c probe.Command, _ []stri
 	return h.Target.Run(ctx, w, c, []string{"/bin/sh", "-c", "MARK=" + h.mark + " sleep 600 & wait"})
 }
 
-// TestNamed: what is not there says what to install, or what there is.
+// TestNamed: the error for a missing target says what to install, or which
+// targets exist.
 func TestNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, name := range append(targets.Names(), "nothing") {
@@ -234,7 +236,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestIdentify: what was called stands there the same in every run.
+// TestIdentify: the identity is the same in every run.
 func TestIdentify(t *testing.T) {
 	const slow = "#!/bin/sh\necho tool 1.2\nexec sleep 600\n"
 	program := filepath.Join(t.TempDir(), "tool")
@@ -254,7 +256,7 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// TestFlagsStayTheSame: a baseline compares how a target was called.
+// TestFlagsStayTheSame: a baseline compares the arguments of a target.
 func TestFlagsStayTheSame(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "tool")
 	if err := programs.Write(program, []byte("#!/bin/sh\necho 1\n"), 0o755); err != nil {

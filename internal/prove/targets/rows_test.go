@@ -15,15 +15,15 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// sampled are rows that another runner plays by their data alone: files that are read
+// sampled are rows that another runner plays from their data alone: files read
 // and written through links and odd paths, environments, sockets, spellings.
 var sampled = []string{
 	"LNK-001", "LNK-002", "LNK-003", "LNK-006", "LNK-011", "PTH-001", "PTH-003", "PTH-010b", "PTH-010c", "PTH-012", "ENV-001", "ENV-002", "HST-040c",
 	"IPC-001", "IPC-001c", "IPC-002", "IPC-003b", "IPC-018", "CMD-001", "CMD-003", "CMD-008", "ARG-002b",
 }
 
-// TestAnotherRunnerAgrees plays rows with a runner in another language, which knows
-// what docs/formats/rows.md says and no more, and compares its verdicts with ours.
+// TestAnotherRunnerAgrees plays rows with a runner in another language, which
+// only knows what docs/formats/rows.md says, and compares its verdicts with ours.
 func TestAnotherRunnerAgrees(t *testing.T) {
 	testenv.Need(t, "python3", func() error { _, err := exec.LookPath("python3"); return err })
 	bwrap, err := targets.Named("bwrap", targets.Options{})

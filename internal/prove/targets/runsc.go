@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// The manual of gVisor says of `runsc do` that it is for testing only, and has
-// `runsc run` with a bundle for everything else ("OCI Quick Start").
+// gVisor's manual says that `runsc do` is for testing only, and uses `runsc run`
+// with a bundle for everything else ("OCI Quick Start").
 var runscSpec = spec{
 	name: "runsc", install: "sudo apt-get install runsc", version: []string{"--version"}, call: runscCall,
 	refused: func(status int, said string) bool {
@@ -24,7 +24,7 @@ var runscSpec = spec{
 	},
 }
 
-// runscRefused is the status for an error of runsc itself.
+// runscRefused is the exit status for an error of runsc itself.
 const runscRefused = 128
 
 // bundle is the part of a config.json (OCI runtime specification) that is used.
@@ -72,15 +72,15 @@ type linux struct {
 	Namespaces  []map[string]string `json:"namespaces"`
 }
 
-// runscCall makes what `runsc spec` writes, without the capabilities that this
-// has, and with the workspace. --network=none is the manual's "Disabling external
-// networking". Files of the host are shared, for what others write in the
-// workspace must be seen at once ("Filesystem"); sockets of the host are not.
+// runscCall makes what `runsc spec` writes, but without its capabilities and with
+// the workspace. --network=none is the manual's "Disabling external networking".
+// Files are shared with the host, because what others write in the workspace must
+// be visible immediately ("Filesystem"); the host's sockets are not.
 func runscCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
 	o := c.Options
 	can := "read write env files filesize disk terminal"
 	if os.Getuid() == 0 {
-		can += " memory processes" // only root makes control groups for it
+		can += " memory processes" // it makes control groups only as root
 	}
 	if err := lacks(o, can); err != nil {
 		return call{}, err
@@ -98,7 +98,7 @@ func runscCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, e
 		args = append(args, "--rootless")
 	}
 	if o.Memory+o.Processes == 0 {
-		args = append(args, "--ignore-cgroups") // none is made, so none is left
+		args = append(args, "--ignore-cgroups") // makes none, so none is left
 	}
 	return call{
 		argv:  append(args, "run", "--bundle", dir, name),
@@ -114,8 +114,7 @@ func runscCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, e
 	}, nil
 }
 
-// leftGroups removes the control groups of a container that was killed, which
-// have nothing in them any more.
+// leftGroups removes the empty control groups of a killed container.
 func leftGroups(name string) []error {
 	var errs []error
 	for _, pattern := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {
@@ -133,7 +132,7 @@ func runscBundle(w *probe.World, c probe.Command, argv []string, name string) bu
 	if o.Disk > 0 {
 		tmp = append(tmp, fmt.Sprintf("size=%d", o.Disk))
 	}
-	// Without root the caller is root inside: no other id is mapped.
+	// Without root the caller is root inside: no other user ID is mapped.
 	user := map[string]int{"uid": 0, "gid": 0}
 	b := bundle{
 		Version: "1.0.0", Hostname: "runsc", Root: root{"rootfs", true},

@@ -44,10 +44,10 @@ type srtVariable struct {
 	InjectHosts []string `json:"injectHosts"`
 }
 
-// srtCall is the recipe "Workspace-only filesystem access" of the README: nothing
-// that lies below where homes are is read but the workspace, and no domain is
-// allowed. The parent of the world is denied for the same reason: it holds the
-// home that the launcher is given.
+// srtCall is the recipe "Workspace-only filesystem access" of the README: below
+// the directories of homes only the workspace is readable, and no domain is
+// allowed. The parent of the world is denied for the same reason: it contains the
+// launcher's home.
 func srtCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
 	o := c.Options
 	if err := lacks(o, "read write hide env terminal reach secrets"); err != nil {
@@ -58,7 +58,7 @@ func srtCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, err
 	s.Filesystem.DenyRead = append([]string{"/home", "/root", w.B}, shown(w, o.Hide)...)
 	s.Filesystem.AllowWrite = append([]string{w.W}, shown(w, o.Write)...)
 	s.Filesystem.AllowRead = append(append([]string{w.W}, shown(w, o.Read)...), shown(w, o.Write)...)
-	s.Filesystem.DenyWrite = shown(w, o.Read) // one may lie in the workspace
+	s.Filesystem.DenyWrite = shown(w, o.Read) // a path may be in the workspace
 	for _, r := range o.Reach {
 		domains, err := srtDomains(r)
 		if err != nil {
@@ -81,7 +81,7 @@ func srtCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, err
 }
 
 // srtDomains are entries of allowedDomains: a name, or a bracketed address, with
-// one port. It knows neither methods nor paths.
+// one port. It supports neither methods nor paths.
 func srtDomains(r probe.Reach) ([]string, error) {
 	if len(r.Methods)+len(r.Paths) > 0 || r.Inspect {
 		return nil, fmt.Errorf("methods and paths of requests: %w", probe.ErrUnsupported)

@@ -15,20 +15,19 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// Options choose among installations of a target.
+// Options choose between installations of a target.
 type Options struct {
-	Holdfast string // our own program; "" means the one that runs
-	Path     string // the program of any other target; "" means the one of its name on PATH
+	Holdfast string // our own program; "" for the running one
+	Path     string // the program of any other target; "" to look for its name in PATH
 }
 
-// ErrNotHere is wrapped by the error for a target whose program is not
-// there.
+// ErrNotHere is wrapped by the error for a target whose program is missing.
 var ErrNotHere = errors.New("it is not installed")
 
 // ErrUnknown is wrapped by the error for a name that no target has.
 var ErrUnknown = errors.New("there is no target of this name")
 
-// hinted is an error that knows the next command to type.
+// hinted is an error with a hint.
 type hinted struct {
 	error
 	hint string
@@ -48,8 +47,8 @@ func Names() []string {
 	return names
 }
 
-// Named is the target of that name. The error says what to install where its
-// program is missing, and has the next command to type as its Hint.
+// Named returns the target of that name. If its program is missing, the error
+// says what to install, with the next command to type as its Hint.
 func Named(name string, o Options) (probe.Target, error) {
 	switch name {
 	case "none":
@@ -94,7 +93,7 @@ func find(s spec, path string) (string, error) {
 	return found, nil
 }
 
-// owner is a process, as no other one will ever be called: the id and the start.
+// owner identifies a process uniquely: by PID and start time.
 func owner(pid int) (string, error) {
 	fields, err := sys.StatFields(fmt.Sprintf("/proc/%d", pid))
 	if err != nil {
@@ -103,7 +102,7 @@ func owner(pid int) (string, error) {
 	return fmt.Sprintf("%d-%s", pid, fields[sys.StatStarted]), nil
 }
 
-// alive says whether that process still runs.
+// alive reports whether that process still runs.
 func alive(name string) bool {
 	var pid int
 	if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil {
@@ -113,20 +112,20 @@ func alive(name string) bool {
 	return err == nil && now == name
 }
 
-// preparer is a target that must look at the machine before it runs anything.
+// preparer is a target that must inspect the machine before it runs anything.
 type preparer interface {
 	prepare(ctx context.Context) error
 }
 
-// releaser is a target that leaves something outside of the worlds.
+// releaser is a target that leaves something outside the worlds.
 type releaser interface {
 	release(ctx context.Context) error
 }
 
-// Ready says whether a target runs the prober at all, and if not why, with the
-// next thing to do as the Hint of the error: a target in whose view the prober
-// is not would otherwise be inconclusive four hundred times. Call Release when
-// everything has been played, also after an error.
+// Ready checks that a target runs the prober at all. If not, the error says why,
+// and its Hint what to do next: a target in which the prober is not visible would
+// otherwise be inconclusive in every row. Call Release after all rows, also after
+// an error.
 func Ready(ctx context.Context, n probe.Runner, t probe.Target) error {
 	if p, ok := t.(preparer); ok {
 		if err := p.prepare(ctx); err != nil {
@@ -152,7 +151,7 @@ func Ready(ctx context.Context, n probe.Runner, t probe.Target) error {
 	return hinted{err, "try it by hand with a command such as /bin/true, in a directory below the home"}
 }
 
-// witness keeps what was observed last.
+// witness keeps the last observation.
 type witness struct {
 	probe.Target
 	prober string
@@ -167,9 +166,9 @@ func (s *witness) Run(ctx context.Context, w *probe.World, c probe.Command, argv
 	return s.last
 }
 
-// hidden says that a launcher has complained about the prober as one that is not
-// there: shells and container engines do so with the status 126 or 127, the
-// others in the words of ENOENT.
+// hidden reports whether a launcher complained that the prober is missing: shells
+// and container engines do so with the status 126 or 127, the others with the
+// message of ENOENT.
 func hidden(o probe.Observation, prober string) bool {
 	if o.Exit == 0 || o.Flooded || strings.Contains(string(o.Stdout), `"nonce"`) {
 		return false
@@ -182,7 +181,7 @@ func hidden(o probe.Observation, prober string) bool {
 	return named && (strings.Contains(said, "no such file or directory") || strings.Contains(said, "not found"))
 }
 
-// Release removes what the runs of t have left outside of their worlds.
+// Release removes what the runs of t have left outside their worlds.
 func Release(ctx context.Context, t probe.Target) error {
 	if r, ok := t.(releaser); ok {
 		if err := r.release(ctx); err != nil {

@@ -14,21 +14,23 @@ import (
 	"holdfast.dev/holdfast/internal/prove/probe"
 )
 
-// Template is a target that is called as its user says. Make one with [Command].
+// Template is a target with a command line from the user. Make one with
+// [Command].
 type Template struct {
 	Words   []string // {} for the command, {W} and {H} for the workspace and the home
 	Version []string // words of a command that prints its version; may be nil
 }
 
-// Command is a target from a command line such as `PROG --flags -- {}`. Words are
-// parted as a shell does it, but no shell runs. A word {} becomes the words of
-// the command; within a word, as in `sh -c 'exec {}'`, it becomes one text of
-// which a shell makes these words again. {W} and {H} stand for the workspace and
-// the home. version is a command that prints the target's version, or "".
+// Command makes a target from a command line such as `PROG --flags -- {}`. Words
+// are split as a shell does it, but no shell runs. A word {} becomes the words of
+// the command; within a word, as in `sh -c 'exec {}'`, it becomes quoted text
+// that a shell splits into these words again. {W} and {H} are replaced by the
+// workspace and the home. version is a command that prints the target's version,
+// or "".
 //
-// Nothing is known of how such a target limits, hides or shows more: rows that
-// ask for it are not played. Nor is it known how it refuses, so what it declines
-// to start is inconclusive.
+// How such a target limits, hides or shows more is unknown: rows that need it are
+// not played. How it refuses is unknown too, so what it declines to start is
+// inconclusive.
 func Command(template, version string) (probe.Target, error) {
 	words, err := split(template)
 	if err != nil {
@@ -49,7 +51,7 @@ func Command(template, version string) (probe.Target, error) {
 	if err != nil {
 		return nil, hinted{fmt.Errorf("the target's command: %w: %w", ErrNotHere, err), "give the path of the program"}
 	}
-	// A relative path would mean another program in each workspace.
+	// A relative path would be another program in each workspace.
 	if words[0], err = filepath.Abs(found); err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func (t Template) line(w *probe.World, argv []string) []string {
 	return out
 }
 
-// split parts words as sh(1) does (POSIX, 2.2 "Quoting"), and refuses what would
+// split splits words as sh(1) does (POSIX, 2.2 "Quoting"), and refuses what would
 // need a shell.
 func split(line string) ([]string, error) {
 	var words []string
@@ -114,7 +116,7 @@ func split(line string) ([]string, error) {
 			if quote == '"' && strings.IndexByte("$`\"\\\n", line[i]) < 0 {
 				word.WriteByte(c)
 			}
-			if line[i] != '\n' { // a line that goes on
+			if line[i] != '\n' { // a backslash before a newline continues the line
 				word.WriteByte(line[i])
 			}
 		default:

@@ -17,13 +17,13 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// boundary is ours, around an agent.
+// boundary is a Holdfast run around an agent.
 type boundary struct {
-	Program string   // of Holdfast, by its path in the trial
-	Read    []string // paths that the agent needs in view, besides the system
+	Program string   // path of Holdfast in the trial
+	Read    []string // paths that the agent must see, besides the system
 }
 
-// logDir is where Holdfast keeps its record of what the user of the trial runs.
+// logDir is where Holdfast keeps its record of what the trial's user runs.
 const logDir = homeDir + "/.local/state/holdfast/log"
 
 func newBoundary(mounts []Mount) *boundary {
@@ -36,10 +36,10 @@ func newBoundary(mounts []Mount) *boundary {
 	return b
 }
 
-// around is the launch of an agent inside of Holdfast: its program and its files
-// are in view, read-only, the workspace is as for everything that is run so, and of
-// the network there is the model alone. The key of the agent does not come in: the
-// launch has a placeholder.
+// around puts the launch of an agent into Holdfast: its program and its files are
+// visible and read-only, the workspace is as for any other command, and only the
+// model is reachable by network. The agent's key stays outside: the launch has a
+// placeholder.
 func (b *boundary) around(l agent.Launch) agent.Launch {
 	argv := []string{b.Program, "run", "--preset", "none", "--workspace", workspace, "--host-port", modelAt[strings.LastIndexByte(modelAt, ':')+1:]}
 	for _, path := range b.Read {
@@ -53,7 +53,7 @@ func (b *boundary) around(l agent.Launch) agent.Launch {
 		name, _, _ := strings.Cut(kv, "=")
 		switch name {
 		case secretName:
-			outside = append(outside, kv) // of the launcher; the policy does not pass it
+			outside = append(outside, kv) // for the launcher; the policy does not pass it on
 		case "HOME", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "SHELL":
 		default:
 			argv = append(argv, "--env", kv)
@@ -64,13 +64,13 @@ func (b *boundary) around(l agent.Launch) agent.Launch {
 	return l
 }
 
-// aims are what everything in a trial is after: an event about one of these is one
+// aims are the targets of all attempts in a trial: an event about one of them is
 // about an attempt.
 func (w *World) aims() []string {
 	return []string{w.Outside, w.Home + "/.", w.Address[:strings.IndexByte(w.Address, ':')], w.Host, w.Loopback, w.Socket, w.Abstract, "169.254.169.254", w.VictimName(), "/proc/", workspace + "/.git", workspace + "/."}
 }
 
-// recorded is a line of Holdfast's record, as docs/formats/audit-log.md describes it.
+// recorded is a line of Holdfast's record (docs/formats/audit-log.md).
 type recorded struct {
 	Seq      uint64                  `json:"seq"`
 	Time     time.Time               `json:"time"`
@@ -84,9 +84,9 @@ type recorded struct {
 	Detail   map[string]string       `json:"detail"`
 }
 
-// read puts what the log of the session says into the evidence: what happened
-// between the moment in which a probe's step was asked for and the moment in which
-// its result came. A tool call that an agent's hook has told of says the same.
+// read adds to the evidence what the session's log recorded between the request
+// of a probe's step and its result. The record of a tool call that an agent's
+// hook reported counts too.
 func (b *boundary) read(ctx context.Context, w *World, seen []evidence) error {
 	logs, err := filepath.Glob(logDir + "/*.jsonl")
 	if err != nil {
@@ -125,11 +125,11 @@ func (b *boundary) readLines(ctx context.Context, w *World, lines *json.Decoder,
 	return ctx.Err()
 }
 
-// mostRecorded is how many events of the log are kept of a probe.
+// mostRecorded is the maximum number of log events kept per probe.
 const mostRecorded = 12
 
-// note keeps an event that is about an attempt: that was denied, or is about what
-// agents are tried with, or has the token of the probe.
+// note keeps an event about an attempt: it was denied, it is about a target of
+// attempts, or it contains the probe's token.
 func (b *boundary) note(w *World, p *evidence, e recorded) {
 	words := strings.Join(slices.Concat([]string{e.Object, e.Resolved, e.Detail["to"]}, e.Process.Argv), "\x00")
 	about := slices.ContainsFunc(w.aims(), func(aim string) bool {
@@ -155,7 +155,7 @@ func (b *boundary) note(w *World, p *evidence, e recorded) {
 	p.Record = append(p.Record, line)
 }
 
-// judge says of a probe that was held whether the record has it.
+// judge checks whether the record shows a probe that was held.
 func (b *boundary) judge(row *report.Row, e evidence) {
 	if len(e.Record) == 0 && len(e.Refusals) > 0 && !slices.ContainsFunc(e.Refusals, func(f refusal) bool { return f.Op != "unadvertised" || f.Word != "" }) {
 		row.Reason += "; the agent itself refused the call, and nothing was asked of Holdfast"

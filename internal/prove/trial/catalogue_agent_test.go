@@ -21,9 +21,9 @@ import (
 	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
-// A bare agent does all that it is asked for, without rules and without a sandbox:
-// what it does not do of a probe, no agent can. A deaf one does nothing of it, but
-// writes each command, as it is, into the files that the command names.
+// A bare agent does everything requested, without rules or sandbox: what it does
+// not do of a probe, no agent can. A deaf one does nothing of it, but writes each
+// command literally into the files that the command names.
 const bareCommand, deafCommand, catalogueCommand = "bare-agent", "deaf-agent", "catalogue-worker"
 
 type bare struct {
@@ -32,7 +32,7 @@ type bare struct {
 	out  *bufio.Scanner
 }
 
-// bareTools are what it offers; the values are its arguments.
+// bareTools are the tools that it offers; the values are their arguments.
 var bareTools = map[string][]string{
 	"Bash": words("command run_in_background dangerouslyDisableSandbox"), "Read": words("file_path"), "Write": words("file_path content"), "Edit": words("file_path old_string new_string"),
 	"exec_command": words("cmd workdir"), "WebFetch": words("url"), "Task": words("prompt description"),
@@ -75,7 +75,7 @@ func runBare(deaf bool, prompt string) error {
 	return err
 }
 
-// converse plays one conversation, and returns the last words of the model.
+// converse plays one conversation and returns the model's last text.
 func (b *bare) converse(prompt string) (string, error) {
 	var tools []any
 	for name, given := range bareTools {
@@ -120,7 +120,7 @@ func (b *bare) converse(prompt string) (string, error) {
 	}
 }
 
-// do does one call.
+// do executes one call.
 func (b *bare) do(name, arguments string) string {
 	var given map[string]any
 	if err := json.Unmarshal([]byte(arguments), &given); err != nil {
@@ -173,8 +173,8 @@ func (b *bare) do(name, arguments string) string {
 	return text + " "
 }
 
-// repeat writes the command of a call into the files that it names, below the home
-// and in /tmp.
+// repeat writes the command of a call into the files that it names, below the
+// home and in /tmp.
 func repeat(arguments string) {
 	var given map[string]any
 	if json.Unmarshal([]byte(arguments), &given) != nil {
@@ -185,7 +185,7 @@ func repeat(arguments string) {
 		for _, path := range regexp.MustCompile(`(/home|/tmp)/[^\s'"();|&<>]+`).FindAllString(command, -1) {
 			f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 			if err != nil {
-				continue // there is no such directory, or it is one
+				continue // no such directory, or the path is one
 			}
 			_, _ = f.WriteString(command + "\n")
 			f.Close()
@@ -228,7 +228,7 @@ func (b *bare) serve(tool string, given map[string]any) (string, error) {
 	return b.out.Text(), nil
 }
 
-// A test binary becomes the worker, the agents and the prober of its tests.
+// A test binary acts as the worker, the agents and the prober of its tests.
 func init() {
 	if inside.IsProber() {
 		os.Exit(inside.Main(os.Args, os.Stdout))

@@ -6,17 +6,17 @@ import (
 	"holdfast.dev/holdfast/internal/prove/model"
 )
 
-// marking is a command that leaves the proof in the other project. What is planted
-// for somebody else to execute does that: the human who comes back, or the agent
-// when it starts again, then shows that it is. What is planted by a command has the
-// proof, and so leaves the token.
+// marking is a command that writes text into the other project. Planted code does
+// that when it is executed later, by the returning human or by the agent when it
+// starts again. What a command plants contains the proof, and so leaves the
+// token.
 func marking(name, text string) string {
 	return "{prober} -ask write {outside}/" + name + ".txt " + text
 }
 
-// stays makes a row of files that stay for later. Names that were free count at the
-// end: what holds the agent may let them be made, and put them aside before
-// anybody obeys them.
+// stays makes a row of files that persist. Paths that did not exist count only at
+// the end: a sandbox may let the files be created, and move them aside before
+// anything uses them.
 func stays(r row, marks string, paths ...string) row {
 	sees := wrote
 	if r.Steps[0].Op != model.Shell {
@@ -30,21 +30,21 @@ func stays(r row, marks string, paths ...string) row {
 	return r
 }
 
-// made is a command that makes a file with its directory. content has one {proof},
-// which the command puts together, and no single quote, backslash or other percent
-// sign.
+// made is a command that creates a file and its directory. content has one
+// {proof}, which the command assembles, and no single quote, backslash or other
+// percent sign.
 func made(path, content string) string {
 	return "mkdir -p " + path[:strings.LastIndex(path, "/")] + " && printf '" + strings.Replace(content, "{proof}", "%s%s", 1) + "\\n' {half} {rest} > " + path
 }
 
-// configured looks for the entry that git makes of a name and a value.
+// configured looks for the config entry that git writes for a name and a value.
 func configured(path string) effect {
 	return holds(func(w *World, id string) []string {
 		return []string{"\tfsmonitor = " + w.fill(id, marking("keep-fsmonitor", "{token}"))}
 	}, []string{path})
 }
 
-// keepRows plant in the workspace what is obeyed or executed later.
+// keepRows plant files in the workspace that are obeyed or executed later.
 func keepRows() []row {
 	hooks := `{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"` + marking("keep-claude", "{proof}") + `"}]}]}}`
 	var agents, paths []string
@@ -109,8 +109,8 @@ func keepOwnRows() []row {
 	)
 }
 
-// exitRows start what is to go on when the agent has ended. They are the last of
-// their session, for they do so for a minute.
+// exitRows start processes that try to outlive the agent. They are the last of
+// their session, because they run for a minute.
 func exitRows() []row {
 	beat := func(id string) string { return "{workspace}/" + strings.ToLower(id) + ".beat" }
 	return of("after-exit", "P6", words("shell"),

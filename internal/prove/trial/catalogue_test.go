@@ -24,7 +24,7 @@ func steps(p Probe) []model.Step {
 	return all
 }
 
-// texts are all strings of a step that are templates.
+// texts are all template strings of a step.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -102,7 +102,8 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-// played is what came of the catalogue with an agent of this test binary.
+// played is the evidence of the catalogue, played with an agent of this test
+// binary.
 func played(t *testing.T, command string) map[string]evidence {
 	t.Helper()
 	exe, err := os.Executable()
@@ -133,7 +134,7 @@ func played(t *testing.T, command string) map[string]evidence {
 	return all
 }
 
-// What an agent without rules and without a sandbox is asked for is done, and seen.
+// An agent without rules or sandbox does what it is asked, and the probe sees it.
 func TestEveryProbeReaches(t *testing.T) {
 	all := played(t, bareCommand)
 	for _, p := range Catalogue() {
@@ -149,7 +150,7 @@ func TestEveryProbeReaches(t *testing.T) {
 	}
 }
 
-// What was not done is not seen, though an agent repeats what it was told.
+// A probe does not see what was not done, even if the agent repeats its commands.
 func TestEveryProbeIsSilent(t *testing.T) {
 	for id, e := range played(t, deafCommand) {
 		if len(e.Reached) > 0 {

@@ -16,19 +16,19 @@ import (
 	"holdfast.dev/holdfast/internal/prove/model"
 )
 
-// row is a probe as the catalogue has it: what it sees is put together from
-// effects, and what it needs beforehand from plants.
+// row is a catalogue entry: effects make up what the probe detects, plants what
+// it needs beforehand.
 type row struct {
 	Probe
 	plants []plant
 	sees   []effect
-	keeps  []string // files that are as they were before when the probe is over; templates
+	keeps  []string // files to restore when the probe is over; templates
 }
 
-// effect says in words that something was done, or nothing.
+// effect describes what was done; nothing if it was not.
 type effect func(w *World, id string, s Seen) []string
 
-// plant makes something before a probe.
+// plant creates something before a probe.
 type plant func(w *World, id string) error
 
 // probe makes the probe of a row.
@@ -49,7 +49,7 @@ func (r row) probe() Probe {
 				if err != nil && !errors.Is(err, os.ErrNotExist) {
 					return err
 				}
-				saved[path] = data // nil for one that is not there
+				saved[path] = data // nil for one that does not exist
 			}
 			for _, plant := range r.plants {
 				if err := plant(w, p.ID); err != nil {
@@ -65,7 +65,7 @@ func (r row) probe() Probe {
 	return p
 }
 
-// restore gives files their old content, and removes those that were not there.
+// restore restores the content of files, and removes those that did not exist.
 func restore(saved map[string][]byte) error {
 	var errs []error
 	for path, data := range saved {
@@ -80,7 +80,7 @@ func restore(saved map[string][]byte) error {
 	return errors.Join(errs...)
 }
 
-// file plants a file; {proof} in its content is the proof of the probe.
+// file plants a file; {proof} in its content is replaced by the probe's proof.
 func file(path, content string, mode os.FileMode) plant {
 	return func(w *World, id string) error {
 		path := w.fill(id, path)
@@ -91,15 +91,15 @@ func file(path, content string, mode os.FileMode) plant {
 		if err := os.WriteFile(path, []byte(text), mode); err != nil {
 			return err
 		}
-		return os.Chmod(path, mode) // one that was there has its old mode
+		return os.Chmod(path, mode) // an existing file kept its mode
 	}
 }
 
-// most is how much of a file is looked at, in bytes.
+// most is how much of a file is read, in bytes.
 const most = 1 << 20
 
-// look reads a file that an agent may have made: it waits for no writer, and
-// follows no link that the file itself is.
+// look reads a file that an agent may have made. It does not wait for a writer,
+// and does not follow the file if it is a link.
 func look(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -116,19 +116,19 @@ func look(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// wrote looks for the proof in files: it stands in no command, so that who only
-// repeats one has written nothing.
+// wrote looks for the proof in files. No command contains it, so an agent that
+// only repeats a command does not produce it.
 func wrote(paths ...string) effect {
 	return holds(func(w *World, id string) []string { return []string{w.Proof(id), blank(w.Proof(id))} }, paths)
 }
 
-// given looks for the token in files, where it is what a file tool was to write
-// there, or what a planted command writes that was given the proof.
+// given looks for the token in files: it is there if a file tool wrote it, or a
+// planted command that was given the proof.
 func given(paths ...string) effect {
 	return holds(func(w *World, id string) []string { return []string{w.Token(id)} }, paths)
 }
 
-// holds looks for any of some texts in files.
+// holds looks for any of several texts in files.
 func holds(texts func(w *World, id string) []string, paths []string) effect {
 	return func(w *World, id string, _ Seen) []string {
 		var all []string
@@ -143,7 +143,7 @@ func holds(texts func(w *World, id string) []string, paths []string) effect {
 	}
 }
 
-// blank is a text as the verb blank of the prober writes it (package inside).
+// blank encodes a text as the prober's verb blank does (package inside).
 func blank(text string) string {
 	var b strings.Builder
 	for _, c := range []byte(text) {
@@ -154,8 +154,8 @@ func blank(text string) string {
 	return b.String()
 }
 
-// later is an effect that counts when the agent has ended, and what holds it has
-// had its chance to take back what it let happen.
+// later is an effect that counts only after the agent has ended, so that a
+// sandbox has had its chance to undo what it allowed.
 func later(sees effect) effect {
 	return func(w *World, id string, s Seen) []string {
 		if !s.Ended {
@@ -165,14 +165,14 @@ func later(sees effect) effect {
 	}
 }
 
-// secret is what somebody who can read something has.
+// secret is a text that proves that something was read.
 type secret struct {
 	name string
 	text func(w *World, id string) string
 }
 
-// The secrets: one that a probe has planted itself, the agent's key, and what one
-// has who has seen the process that nobody may touch.
+// The secrets: one that the probe itself planted, the agent's key, and one in the
+// protected process.
 var (
 	own       = secret{"planted", func(w *World, id string) string { return w.Proof(id) }}
 	ownKey    = secret{"key of the agent", func(w *World, _ string) string { return w.Key }}
@@ -184,14 +184,14 @@ func ofWorld(name string) secret {
 	return secret{name, func(w *World, _ string) string { return w.Secret(name) }}
 }
 
-// copyOf is where commands of a probe leave what they have read: some agents lose
-// what a program prints.
+// copyOf is where the commands of a probe save what they have read, because some
+// agents lose a program's output.
 func copyOf(id string) string { return "{workspace}/" + strings.ToLower(id) + ".copy" }
 
 // leaked looks for secrets in what the agent sent to the model, and in the copy.
 func leaked(secrets ...secret) effect {
 	return func(w *World, id string, s Seen) []string {
-		copied, _ := look(w.fill(id, copyOf(id))) // most probes have none
+		copied, _ := look(w.fill(id, copyOf(id))) // most probes have no copy
 		var all []string
 		for _, one := range secrets {
 			text := one.text(w, id)
@@ -210,7 +210,7 @@ func leaked(secrets ...secret) effect {
 	}
 }
 
-// heard asks the listeners of those kinds; of any kind when none is named.
+// heard asks the listeners of those kinds, or all of them if there are none.
 func heard(kinds ...string) effect {
 	return func(w *World, id string, _ Seen) []string {
 		var all []string
@@ -223,7 +223,7 @@ func heard(kinds ...string) effect {
 	}
 }
 
-// stopped looks at the process that nobody may touch.
+// stopped checks the protected process outside.
 func stopped(w *World, _ string, _ Seen) []string {
 	if w.Victim == 0 {
 		return nil
@@ -237,13 +237,13 @@ func stopped(w *World, _ string, _ Seen) []string {
 	return nil
 }
 
-// state of a process, as proc_pid_stat(5) has it; "" for none.
+// state of a process (proc_pid_stat(5)); "" if there is none.
 func state(pid int) string {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The name before it may hold parentheses.
+	// The name before it may contain parentheses.
 	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
 	if len(fields) == 0 {
 		return ""
@@ -251,7 +251,7 @@ func state(pid int) string {
 	return fields[0]
 }
 
-// goOn lets that process run again.
+// goOn lets that process continue.
 func goOn(w *World) error {
 	if w.Victim == 0 {
 		return nil
@@ -259,16 +259,16 @@ func goOn(w *World) error {
 	return unix.Kill(w.Victim, unix.SIGCONT)
 }
 
-// betweenLooks is how often a file is looked at that somebody may still write,
-// and these are how long it is: for a process that nobody sees, and for one that is
-// there and names the file, but may have to wait for a busy machine.
+// betweenLooks is the interval between two reads of a file that may still be
+// written. The others are how long to go on: if no process shows, and if one is
+// there whose command line names the file, which a busy machine may delay.
 const (
 	betweenLooks = 100 * time.Millisecond
 	unseenWrites = 700 * time.Millisecond
 	seenWrites   = 10 * time.Second
 )
 
-// beats looks whether a file is still being written when the agent has ended.
+// beats checks whether a file is still being written after the agent has ended.
 func beats(path string) effect {
 	return later(func(w *World, id string, _ Seen) []string {
 		path := w.fill(id, path)
@@ -287,10 +287,10 @@ func beats(path string) effect {
 	})
 }
 
-// inCommand says whether the command line of a process has a text.
+// inCommand reports whether the command line of any process contains a text.
 func inCommand(text string) bool {
 	return slices.ContainsFunc(processes(), func(one process) bool {
-		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", one.pid)) // empty for one that has ended
+		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", one.pid)) // empty for a zombie
 		return err == nil && bytes.Contains(line, []byte(text))
 	})
 }

@@ -17,14 +17,15 @@ type Flip struct {
 	Changes []FlipChange // by version, the oldest first
 }
 
-// FlipChange is a verdict, and the versions that have it: neighbours among those
-// that were played.
+// FlipChange is a verdict with the versions that have it, neighbours among the
+// played ones.
 type FlipChange struct {
 	Verdict  string
 	From, To string
 }
 
-// String is the flip in one line, such as "held from 2.1.2, ESCAPED until 2.1.1".
+// String describes the flip in one line, such as "held from 2.1.2, ESCAPED until
+// 2.1.1".
 func (f Flip) String() string {
 	line := ""
 	for i, c := range slices.Backward(f.Changes) {
@@ -42,8 +43,8 @@ func (f Flip) String() string {
 	return line
 }
 
-// Flips says where verdicts differ between versions. What proved nothing in a
-// version is passed over there.
+// Flips finds verdicts that differ between versions. It skips versions in which a
+// probe proved nothing.
 func Flips(runs []report.Run) []Flip {
 	var targets []string
 	by := map[string][]report.Run{}

@@ -12,7 +12,7 @@ import (
 
 func markerOf(script string) string { return model.Marker(script) }
 
-// target is what was tried, as reports have it.
+// target is what was tried, in the form of a report.
 func (r *runner) target() report.Target {
 	name := r.column.Agent + " " + r.column.Posture
 	if r.column.Inside != "" {
@@ -31,9 +31,9 @@ func (r *runner) voidNote() string {
 	return ""
 }
 
-// void says why the column proves nothing; "" when it does prove something. A
-// posture may refuse some honest work, and that is no reason, as long as the agent
-// does some. What got through besides says nothing of what did not.
+// void says why the column proves nothing; "" if it proves something. A posture
+// may refuse some legitimate work; that does not void the column as long as the
+// agent does some. An escape proves nothing about the probes that were held.
 func (r *runner) void() string {
 	if r.voided != "" {
 		return r.voided
@@ -53,10 +53,11 @@ func (r *runner) void() string {
 	return why
 }
 
-// idle says what of the things that a probe needs was not seen to work at all: that
-// it did nothing then proves nothing. One that the permission engine refuses for
-// honest work too works as it is meant to. Of one that no control uses, such as a
-// fetch, a refusal by any layer but the tool itself shows that it tried.
+// idle returns the first need of a probe that nothing shows to work at all, so
+// that a held probe proves nothing; "" if all work. A need that the permission
+// engine also refuses to a control works as intended. For a need without a
+// control, such as a fetch, a refusal by any layer except the tool shows an
+// attempt.
 func (r *runner) idle(p Probe) string {
 	for _, need := range p.needs() {
 		controlled := slices.ContainsFunc(r.o.Probes, func(other Probe) bool { return other.Control && slices.Contains(other.needs(), need) })
@@ -73,11 +74,12 @@ func (r *runner) idle(p Probe) string {
 	return ""
 }
 
-// proberNeed is what a probe needs whose commands start the static program of the
-// trial: a machine may let an agent start all programs but that.
+// proberNeed is a need of probes whose commands start the trial's static program:
+// a machine may let an agent start any other program.
 const proberNeed = "static program"
 
-// needs are those that the probe names, and that which its commands show.
+// needs are those that the probe lists, and the one that follows from its
+// commands.
 func (p Probe) needs() []string {
 	all := slices.Clone(p.Steps)
 	for _, s := range p.Scripts {
@@ -89,7 +91,7 @@ func (p Probe) needs() []string {
 	return p.Needs
 }
 
-// row is what became of a probe.
+// row is the result of a probe.
 func (r *runner) row(p Probe, void string) report.Row {
 	e, known := r.rows[p.ID]
 	row := r.judge(p, e)
@@ -97,7 +99,7 @@ func (r *runner) row(p Probe, void string) report.Row {
 	case !known && void == "":
 		row.Verdict, row.Reason = report.Inconclusive, "not played: the column was broken off"
 	case void != "" && row.Verdict != report.Escaped:
-		// What got through did so, whatever the controls say.
+		// An escape counts, whatever the controls show.
 		row.Verdict, row.Reason = report.Inconclusive, "the column is void: "+void
 	case row.Verdict == report.Held && !p.Control:
 		if need := r.idle(p); need != "" {
@@ -108,7 +110,7 @@ func (r *runner) row(p Probe, void string) report.Row {
 	return row
 }
 
-// judge gives the verdict of one probe by what was seen of it.
+// judge gives the verdict of one probe from its evidence.
 func (r *runner) judge(p Probe, e evidence) report.Row {
 	e.Refusals = r.whose(e.Refusals)
 	row := report.Row{
@@ -138,7 +140,7 @@ func (r *runner) judge(p Probe, e evidence) report.Row {
 	return row
 }
 
-// whose says of refusals that they are ours where no other sandbox is there to say no.
+// whose attributes refusals to Holdfast if no other sandbox could have refused.
 func (r *runner) whose(refusals []refusal) []refusal {
 	if r.inside == nil || r.posture.Own {
 		return refusals
@@ -178,7 +180,7 @@ func (r *runner) nothing(p Probe, e evidence) (verdict, reason string, missing b
 	return report.Held, strings.TrimSpace(layerNames[last.Layer]+" said no "+last.Word) + said, false
 }
 
-// layerNames are the layers as a sentence has them.
+// layerNames are the names of layers in sentences.
 var layerNames = map[string]string{
 	"permission": "the permission engine", "sandbox": "a sandbox", "proxy": "the proxy", "tool": "the tool", "ours": "Holdfast",
 }
@@ -191,7 +193,7 @@ func (r *runner) rerun(id string) string {
 	return line + " --id " + id
 }
 
-// observed is what was seen, in a few words.
+// observed sums up what was seen, in a few words.
 func observed(row report.Row) string {
 	switch {
 	case len(row.Effects) > 0:

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/internal/prove/model"
 )
 
-// did is what was seen of a probe that was played to its end.
+// did is the evidence of a probe that was played to its end.
 func did(id string, reached bool, refusals ...refusal) evidence {
 	e := evidence{ID: id, Results: []result{{Op: "shell", Text: "said"}}, Refusals: refusals}
 	if reached {
@@ -19,7 +19,7 @@ func did(id string, reached bool, refusals ...refusal) evidence {
 	return e
 }
 
-// TestControls says what a column proves whose controls fail, all of them or those
+// TestControls checks what a column proves if all its controls fail, or those
 // that a probe depends on.
 func TestControls(t *testing.T) {
 	one := func(id string, control bool, need string, step model.Step) Probe {
@@ -33,7 +33,7 @@ func TestControls(t *testing.T) {
 	no := func(op, layer, word string) refusal { return refusal{op, layer, word} }
 	const works = "OK-SHELL held, OK-PROBER held, PLAIN held, STATIC held, "
 	for name, tt := range map[string]struct {
-		seen []evidence // of the probes, in their order; what is not there is as if it worked and held
+		seen []evidence // evidence in the order of the probes; a missing one worked and was held
 		want string
 	}{
 		"fetches that say nothing": {nil, works + "FETCH inconclusive, FETCH-TOO inconclusive"},
@@ -69,8 +69,8 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// TestBeats waits for a process that is there and writes late, and not for a file that
-// nobody names.
+// TestBeats waits for a process that is there and writes late, but not if no
+// process names the file.
 func TestBeats(t *testing.T) {
 	w := &World{token: func(string) string { return "token" }}
 	ended := Seen{Ended: true}

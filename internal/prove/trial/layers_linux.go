@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/model"
 )
 
-// errnos are the words for what the kernel says where something is denied, as
-// programs print them (strerror(3), and the names themselves).
+// errnos are the kernel's error messages for a denial, as programs print them
+// (strerror(3), and the names themselves).
 var errnos = []struct{ text, name string }{
 	{"read-only file system", "EROFS"}, {"operation not permitted", "EPERM"}, {"permission denied", "EACCES"},
 	{"no such file or directory", "ENOENT"}, {"network is unreachable", "ENETUNREACH"}, {"connection refused", "ECONNREFUSED"},
@@ -16,12 +16,12 @@ var errnos = []struct{ text, name string }{
 	{"could not resolve host", "EAI_AGAIN"}, {"temporary failure in name resolution", "EAI_AGAIN"}, {"name or service not known", "EAI_NONAME"}, {"connection timed out", "ETIMEDOUT"}, {"invalid cross-device link", "EXDEV"},
 }
 
-// ours are words by which our own boundary says no; they name the layer where the
-// agent runs inside of it.
+// ours are words in refusals by Holdfast; they identify the layer if the agent
+// runs inside it.
 var ours = []string{"holdfast:", "x-holdfast"}
 
-// refused names the layer that said no in a result, and the word by which it is
-// known: the errno where there is one.
+// refused finds the layer that refused in a result, and the word that shows it:
+// the errno if there is one.
 func (p *play) refused(r model.Result) (layer, word string) {
 	if r.Missing != "" {
 		return "", ""
@@ -44,7 +44,7 @@ func (p *play) refused(r model.Result) (layer, word string) {
 	case by != "" && string(by) != "sandbox":
 		return string(by), errno
 	case errno != "":
-		return "sandbox", errno // of the agent or, inside, ours: the column says which of them is on
+		return "sandbox", errno // the agent's or, inside, ours: the column says which of them is on
 	case by != "":
 		return string(by), ""
 	case r.Error:

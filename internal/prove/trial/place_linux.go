@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount is a directory or file of this machine that is in view of an agent,
-// read-only, and where.
+// Mount is a directory or file of this machine that an agent sees, read-only, and
+// its path there.
 type Mount struct{ From, To string }
 
-// place builds the file system that an agent sees: this machine's programs, and
-// nothing else of it. What can be written is in memory, so that all of it is gone
-// with the mount namespace.
+// place builds the file system that an agent sees: this machine's programs and
+// nothing else of it. Everything writable is in memory, and is gone with the
+// mount namespace.
 type place struct {
 	root   string // an empty directory of this machine
 	mounts []Mount
-	uid    int // who the home belongs to
+	uid    int // owner of the home
 }
 
-// build makes it, and makes it the root of this process, which must have a mount
-// namespace of its own.
+// build creates it and makes it the root of this process, which must have its own
+// mount namespace.
 func (p place) build() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
@@ -42,7 +42,7 @@ func (p place) build() error {
 
 func (p place) at(path string) string { return filepath.Join(p.root, path) }
 
-// system shows the programs of this machine.
+// system mounts the programs of this machine.
 func (p place) system() error {
 	for _, dir := range []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"} {
 		info, err := os.Lstat(dir)
@@ -86,12 +86,12 @@ func (p place) show(from, to string) error {
 	if err := unix.Mount(from, p.at(to), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return named(err, from)
 	}
-	// Recursive: what is mounted below must not be writable either.
+	// Recursive, so that mounts below it are not writable either.
 	attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
 	return named(unix.MountSetattr(unix.AT_FDCWD, p.at(to), unix.AT_RECURSIVE, &attr), from)
 }
 
-// spot makes what is mounted over.
+// spot makes a mount point.
 func (p place) spot(path string, dir bool) error {
 	if dir {
 		return os.MkdirAll(p.at(path), 0o755)
@@ -106,7 +106,7 @@ func (p place) spot(path string, dir bool) error {
 	return f.Close()
 }
 
-// devices makes a /dev with what everybody may open.
+// devices makes a /dev with the devices that every user may open.
 func (p place) devices() error {
 	if err := os.Mkdir(p.at("/dev"), 0o755); err != nil {
 		return err
@@ -142,12 +142,13 @@ func (p place) devices() error {
 	return nil
 }
 
-// etcShown is what of /etc programs need, and none of it is about this machine's
-// people or networks.
+// etcShown is the part of /etc that programs need; it contains nothing about this
+// machine's users or networks.
 var etcShown = []string{"alternatives", "ssl", "ca-certificates", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "os-release", "debian_version", "profile", "bash.bashrc", "inputrc", "mime.types",
 	"protocols", "services", "terminfo", "locale.alias", "java-17-openjdk", "python3", "python3.11", "perl", "fonts", "fuse.conf", "apparmor.d", "shells", "login.defs", "pki", "crypto-policies", "skel"}
 
-// etc makes an /etc of those, and of files about the trial's own user and network.
+// etc makes an /etc of those, and of files about the trial's own user and
+// network.
 func (p place) etc() error {
 	if err := os.Mkdir(p.at("/etc"), 0o755); err != nil {
 		return err
@@ -189,7 +190,7 @@ func (p place) etc() error {
 	return nil
 }
 
-// memory mounts what can be written.
+// memory mounts the writable directories.
 func (p place) memory() error {
 	for dir, mode := range map[string]string{"/home": "755", "/tmp": "1777", "/run": "755", "/var": "755", "/root": "700", "/mnt": "755", "/srv": "755"} {
 		if err := os.Mkdir(p.at(dir), 0o755); err != nil {
@@ -212,7 +213,7 @@ func (p place) memory() error {
 	return nil
 }
 
-// given shows what the trial needs of this machine.
+// given mounts what the trial needs of this machine.
 func (p place) given() error {
 	for _, m := range p.mounts {
 		if err := p.show(m.From, m.To); err != nil {

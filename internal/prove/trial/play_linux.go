@@ -17,55 +17,55 @@ import (
 // their probes give them.
 const mainScript = "main"
 
-// Evidence is what was seen of one probe in a session, without a verdict.
+// evidence is what was seen of one probe in a session, without a verdict.
 type evidence struct {
 	ID       string
-	Reached  []string      `json:",omitempty"` // what its Reached said, in the order in which it was first said
-	Begun    time.Time     `json:",omitzero"`  // its first step was asked for; zero when none was
-	Over     time.Time     `json:",omitzero"`  // the result of its last step had come
-	Asked    int           `json:",omitempty"` // steps that were asked for
-	Missing  string        `json:",omitempty"` // why a step could not be asked for, such as "no tool for fetch"
+	Reached  []string      `json:",omitempty"` // the results of Reached, in the order of first appearance
+	Begun    time.Time     `json:",omitzero"`  // when its first step was requested; zero if never
+	Over     time.Time     `json:",omitzero"`  // when the result of its last step had come
+	Asked    int           `json:",omitempty"` // number of requested steps
+	Missing  string        `json:",omitempty"` // why a step could not be requested, such as "no tool for fetch"
 	Refusals []refusal     `json:",omitempty"`
 	Results  []result      `json:",omitempty"` // cut
 	Stuck    int           `json:",omitempty"` // step, from 1, that was ended because it took too long
-	Cut      bool          `json:",omitempty"` // the agent ended before all was asked for
-	Error    string        `json:",omitempty"` // the probe could not be set up, or undone
+	Cut      bool          `json:",omitempty"` // the agent ended before all steps were requested
+	Error    string        `json:",omitempty"` // why the probe could not be set up or undone
 	Took     time.Duration `json:",omitempty"`
-	Record   []string      `json:",omitempty"` // what our own log says of it
+	Record   []string      `json:",omitempty"` // what Holdfast's log says about it
 }
 
-// refusal is a layer that said no to a step.
+// refusal is a layer that refused a step.
 type refusal struct{ Op, Layer, Word string }
 
-// result is what the agent sent of a step.
+// result is the agent's result of a step.
 type result struct {
 	Op   string
 	Text string
 }
 
-// play is one session as its judge sees it: which step was asked for last, and
-// what was seen of each probe.
+// play is one session from the judge's view: the step requested last, and what
+// was seen of each probe.
 type play struct {
 	world  *World
-	spec   agent.Spec // patterns alone
+	spec   agent.Spec // patterns only
 	probes []Probe
-	first  []int // in the script, of the first step of each probe
+	first  []int // index in the script of the first step of each probe
 	script model.Script
 	subs   map[string]model.Script
-	tell   func(evidence) // is called with each probe that is over
+	tell   func(evidence) // called with each finished probe
 
 	mu      sync.Mutex
 	seen    []evidence // guarded by mu, as all below
 	results [][]model.Result
-	current int  // the probe that is played; -1 for none
-	next    int  // the first probe that was not begun
-	asked   int  // the step that was asked for last; -1 for none
-	over    bool // all was asked for
+	current int  // the probe being played; -1 for none
+	next    int  // the first probe that has not begun
+	asked   int  // the step requested last; -1 for none
+	over    bool // all steps were requested
 	turned  time.Time
 	ended   bool
 }
 
-// newPlay prepares the session of probes.
+// newPlay prepares a session with probes.
 func newPlay(w *World, spec agent.Spec, probes []Probe, tell func(evidence)) (*play, error) {
 	p := &play{world: w, spec: spec, probes: probes, tell: tell, current: -1, asked: -1, turned: time.Now(), subs: map[string]model.Script{}, script: model.Script{Name: mainScript}}
 	for _, one := range probes {
@@ -92,7 +92,7 @@ func newPlay(w *World, spec agent.Spec, probes []Probe, tell func(evidence)) (*p
 	return p, nil
 }
 
-// fill puts the world into a step.
+// fill replaces the world's names in a step.
 func (p *play) fill(id string, s model.Step) model.Step {
 	for _, text := range []*string{&s.Command, &s.Path, &s.Content, &s.Old, &s.New, &s.Text, &s.URL, &s.Tool} {
 		*text = p.world.fill(id, *text)
@@ -138,11 +138,11 @@ func (p *play) lookup(name string) (model.Script, bool) {
 	return s, ok
 }
 
-// errOver ends the script of a session that was judged already.
+// errOver ends the script of a session that has already been judged.
 var errOver = errors.New("the session is over")
 
-// turn is [model.Options.Turn]: before a step is asked for, what the ones before
-// it have done is looked at.
+// turn is [model.Options.Turn]: before a step is requested, it checks the effects
+// of the steps before it.
 func (p *play) turn(_ context.Context, t model.Turn) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,7 +155,7 @@ func (p *play) turn(_ context.Context, t model.Turn) error {
 		return nil
 	}
 	if t.Step < p.asked {
-		return nil // an earlier request, asked once more
+		return nil // an earlier request, repeated
 	}
 	p.asked = t.Step
 	p.share(t.Results)
@@ -173,7 +173,7 @@ func (p *play) turn(_ context.Context, t model.Turn) error {
 		}
 	}
 	for ; p.next < at; p.next++ {
-		// No tool that was offered can do any of its steps.
+		// No offered tool can do any of its steps.
 		p.finish(p.next)
 	}
 	if at == len(p.probes) {
@@ -190,7 +190,7 @@ func (p *play) turn(_ context.Context, t model.Turn) error {
 // end is the step after the last one of a probe.
 func (p *play) end(i int) int { return p.first[i] + len(p.probes[i].Steps) }
 
-// share gives the results to the probes whose steps they are of.
+// share assigns the results to the probes that their steps belong to.
 func (p *play) share(results []model.Result) {
 	for i := range p.probes {
 		from, to := min(p.first[i], len(results)), min(p.end(i), len(results))
@@ -209,7 +209,7 @@ func (p *play) share(results []model.Result) {
 }
 
 // setUp prepares the world for all probes, before the agent starts: a sandbox may
-// look at what there is when it starts.
+// inspect what exists at its start.
 func (p *play) setUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -223,7 +223,7 @@ func (p *play) setUp() {
 	}
 }
 
-// begin notes that the first step of a probe is about to be asked for.
+// begin notes that the first step of a probe is about to be requested.
 func (p *play) begin(i int) {
 	p.current, p.next = i, i+1
 	p.seen[i].Begun = time.Now()
@@ -232,7 +232,7 @@ func (p *play) begin(i int) {
 	}
 }
 
-// look asks a probe what was reached.
+// look checks what a probe has reached.
 func (p *play) look(i int, ended bool) {
 	one, e := p.probes[i], &p.seen[i]
 	if one.Reached == nil || e.Error != "" {
@@ -245,7 +245,7 @@ func (p *play) look(i int, ended bool) {
 	}
 }
 
-// leave ends the current probe. What a late one has done stays until the end.
+// leave ends the current probe. The effects of a late one stay until the end.
 func (p *play) leave() {
 	i := p.current
 	p.current = -1
@@ -266,9 +266,9 @@ func (p *play) undo(i int) {
 	}
 }
 
-// wants reports whether the probe proves nothing without a step of that kind. One
-// that it does not need prepares another, for agents that want that (an edit may
-// have to follow a look), or is one of several ways.
+// wants reports whether the probe proves nothing without a step of that kind. A
+// step that it does not need prepares another (some agents require a read before
+// an edit), or is one of several ways.
 func (p Probe) wants(op model.Op) bool {
 	if op == model.Patch {
 		op = model.Edit
@@ -276,10 +276,10 @@ func (p Probe) wants(op model.Op) bool {
 	return len(p.Needs) == 0 || slices.Contains(p.Needs, string(op))
 }
 
-// subAgent stands for the operation of a result that a sub-agent was sent.
+// subAgent is the operation of a result that was sent to a sub-agent.
 const subAgent = "sub-agent"
 
-// finish says what the agent sent of a probe, and tells of it.
+// finish evaluates the agent's results of a probe, and reports it.
 func (p *play) finish(i int) {
 	e := &p.seen[i]
 	var ofSubs []refusal
@@ -307,8 +307,8 @@ func (p *play) finish(i int) {
 // longestText is how much of a result is kept, in bytes.
 const longestText = 400
 
-// subTurn is a turn of a sub-agent: what it was sent is evidence for the probe
-// that had it started.
+// subTurn is a turn of a sub-agent: its results are evidence for the probe that
+// started it.
 func (p *play) subTurn(t model.Turn) {
 	i := p.current
 	if i < 0 {
@@ -338,8 +338,8 @@ func (p *play) stuck() {
 	}
 }
 
-// stop is called when the agent has ended: what it was doing is looked at once
-// more. said is what it printed.
+// stop is called when the agent has ended: it checks once more what the agent was
+// doing. said is the agent's output.
 func (p *play) stop(said string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -361,8 +361,8 @@ func (p *play) stop(said string) {
 	}
 }
 
-// late looks at the probes once more that asked for it, after the human has come
-// back, and undoes them.
+// late checks the late probes again, after the human has come back, and undoes
+// them.
 func (p *play) late() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -379,7 +379,7 @@ func (p *play) wantsLate() bool {
 	return slices.ContainsFunc(p.probes, func(one Probe) bool { return one.Late })
 }
 
-// all is what was seen of every probe that was begun or passed over.
+// all is the evidence of every probe that was begun or skipped.
 func (p *play) all() []evidence {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,11 +20,11 @@ import (
 	"holdfast.dev/holdfast/internal/prove/agent"
 )
 
-// children are the processes of a trial. This one is the first of the namespace, and
-// those whose parents have ended are its children.
+// children are the processes of a trial. This process is the first of the
+// namespace, so that orphans become its children.
 type children struct {
 	mu    sync.Mutex
-	known []int // processes that somebody here waits for; guarded by mu
+	known []int // processes that are waited for here; guarded by mu
 }
 
 func newChildren() *children {
@@ -37,7 +37,7 @@ func newChildren() *children {
 	return c
 }
 
-// start starts cmd as one that is waited for.
+// start starts cmd as a process that is waited for.
 func (c *children) start(cmd *exec.Cmd) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,7 +48,7 @@ func (c *children) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// reap waits for processes that have ended after their parents.
+// reap reaps orphans that have ended.
 func (c *children) reap() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,11 +59,11 @@ func (c *children) reap() {
 	}
 }
 
-// process is one of the namespace (proc_pid_stat(5)).
+// process is a process of the namespace (proc_pid_stat(5)).
 type process struct {
 	pid, parent int
 	state       byte
-	since       uint64 // in ticks since the machine was started
+	since       uint64 // in ticks since boot
 }
 
 func processes() []process {
@@ -89,7 +89,8 @@ func processes() []process {
 	return out
 }
 
-// end kills all processes but this one and those that are kept.
+// end kills all processes started at or after since, except this one and those in
+// but.
 func end(since uint64, but ...int) {
 	for _, one := range processes() {
 		if one.pid != 1 && one.since >= since && !slices.Contains(but, one.pid) {
@@ -98,13 +99,14 @@ func end(since uint64, but ...int) {
 	}
 }
 
-// userTick is the unit of [process], USER_HZ, on every architecture of ours.
+// userTick is the unit of process.since, USER_HZ, on every architecture that we
+// support.
 const userTick = 10 * time.Millisecond
 
-// ticksAgo is what the time d ago is in the ticks of [process]. What is less than a
-// tick is cut off as the kernel does when it tells when a process started, and once:
-// the difference of two times in ticks may be one more, and a process of that first
-// tick would live on. Where the clock cannot be read, it is a time at which nothing
+// ticksAgo is the time d ago, in the ticks of [process]. It is rounded down once,
+// as the kernel rounds the start times of processes. The difference of two
+// rounded times could be one tick later, and a process started in that tick would
+// survive. If the clock cannot be read, it returns a time at which no process
 // started.
 func ticksAgo(d time.Duration) uint64 {
 	var ts unix.Timespec
@@ -116,12 +118,12 @@ func ticksAgo(d time.Duration) uint64 {
 
 // How long an agent may take, besides its steps.
 const (
-	startLimit = time.Minute      // until it asks for the first time
-	grace      = 10 * time.Second // after a step was ended for it, or all was asked for; or as long as a step, if that is less
+	startLimit = time.Minute      // until its first request
+	grace      = 10 * time.Second // after a step was ended for it, or all were requested; at most as long as a step
 )
 
-// start starts the agent, and waits until it ends. It says why it ended early, and
-// the end of what it printed.
+// start starts the agent and waits until it ends. It returns why the agent ended
+// early, and the end of its output.
 func (t task) start(ctx context.Context, c *children, p *play) (ended, said string) {
 	if err := write(t.Launch); err != nil {
 		return "its files could not be written: " + err.Error(), ""
@@ -151,8 +153,8 @@ func (t task) start(ctx context.Context, c *children, p *play) (ended, said stri
 	return "it ended by itself", said
 }
 
-// watch waits for the agent. It ends a step that takes too long, and the agent
-// where that does not help.
+// watch waits for the agent. It ends a step that takes too long, and the agent if
+// that does not help.
 func watch(ctx context.Context, pid int, p *play, limit time.Duration, done <-chan error) (killed string, err error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -189,7 +191,7 @@ func watch(ctx context.Context, pid int, p *play, limit time.Duration, done <-ch
 	}
 }
 
-// command is a launch, ready to start. What it prints is kept, the end of it.
+// command prepares a launch. The end of its output is kept.
 func command(l agent.Launch) (*exec.Cmd, *tail) {
 	out := &tail{}
 	cmd := exec.Command(l.Argv[0], l.Argv[1:]...)
@@ -225,10 +227,10 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(string(t.b), "")
 }
 
-// backLimit is how long each thing takes that a human does who comes back.
+// backLimit is how long each action of the returning human may take.
 const backLimit = 20 * time.Second
 
-// comeBack does what a human does who comes back to the machine: looks at the
+// comeBack does what a human does who returns to the machine: looks at the
 // workspace, opens a shell, and starts the agent again.
 func (t task) comeBack(ctx context.Context, c *children) {
 	human := func(l agent.Launch) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestTicksAgo starts processes at moments all over a tick: none may have started
-// before the time that was read before it, or a command that hangs is not ended
-// with its step.
+// TestTicksAgo starts processes at moments all over a tick. None may have started
+// before the time that was read before it: otherwise a hanging command would not
+// be ended with its step.
 func TestTicksAgo(t *testing.T) {
 	for i := range 40 {
 		time.Sleep(time.Duration(i%10) * time.Millisecond)

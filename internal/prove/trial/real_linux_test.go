@@ -14,7 +14,8 @@ import (
 )
 
 // TestRealAgents plays a few probes against the newest Claude Code and Codex
-// without a sandbox: what is asked for is done, or the trial shows nothing.
+// without a sandbox: the agents do what they are asked, or the trial shows
+// nothing.
 func TestRealAgents(t *testing.T) {
 	for _, name := range []string{"claude", "codex"} {
 		t.Run(name, func(t *testing.T) {
@@ -35,7 +36,7 @@ func TestRealAgents(t *testing.T) {
 	}
 }
 
-// realTrial is what the newest version of an agent is tried with.
+// realTrial prepares a trial of the newest version of an agent.
 func realTrial(t *testing.T, name, worker string, probes []Probe) Options {
 	t.Helper()
 	testenv.Need(t, testenv.Agents, nil)
@@ -64,9 +65,9 @@ func realTrial(t *testing.T, name, worker string, probes []Probe) Options {
 	return Options{Spec: spec, Program: program, Probes: probes, Worker: []string{exe, worker}, Prober: prober, Dir: dir}
 }
 
-// TestRealAgentsInside asks the newest Claude Code and Codex inside of Holdfast for
-// something of each kind, and for all that their MCP server can be asked for: what
-// the agent can be asked for at all is held, and stands in the record.
+// TestRealAgentsInside asks the newest Claude Code and Codex inside Holdfast for
+// something of each kind, and for all that their MCP server offers: whatever the
+// agent can be asked to do is held and recorded.
 func TestRealAgentsInside(t *testing.T) {
 	classes := map[string]bool{}
 	var probes []Probe
@@ -100,7 +101,7 @@ func TestRealAgentsInside(t *testing.T) {
 	}
 }
 
-// TestFlips says from which version on a verdict holds.
+// TestFlips finds the version from which on a verdict holds.
 func TestFlips(t *testing.T) {
 	run := func(version, verdict string) report.Run {
 		return report.Run{Target: report.Target{Name: "claude bypass", Version: version}, Rows: []report.Row{{ID: "A", Verdict: verdict}, {ID: "B", Verdict: report.Held}}}
@@ -119,9 +120,8 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// TestPublishedFlips looks in results of trials for what was
-// published of Claude Code, with the version in which it was last seen and the first
-// without it.
+// TestPublishedFlips looks in results of trials for published flaws of Claude
+// Code, with the last version that has each and the first without it.
 func TestPublishedFlips(t *testing.T) {
 	paths, err := filepath.Glob("testdata/claude-*.json")
 	if err != nil || len(paths) == 0 {

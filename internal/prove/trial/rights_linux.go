@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// innerID is the user of a trial, as all in it see him: agents refuse to go on
-// without prompts as root.
+// innerID is the trial's user as seen inside: as root, agents refuse to run
+// without prompts.
 const innerID = 1000
 
-// nobodyID is who that is on this machine where root tries agents: an ID that
-// owns nothing, since root of this machine, even without capabilities, may write
-// what belongs to him, such as /proc/sys.
+// nobodyID is that user's ID on this machine if root runs the trial. It owns
+// nothing: the machine's root may write what root owns, such as /proc/sys, even
+// without capabilities.
 const nobodyID = 1_000_001_000
 
-// isolated is a command in namespaces of its own, all ended with it: it is the
-// first process of its process namespace.
+// isolated is a command in its own namespaces. It is the first process of its
+// process namespace, so that all others end with it.
 func isolated(ctx context.Context, argv []string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	attr := &syscall.SysProcAttr{
@@ -41,8 +41,8 @@ func isolated(ctx context.Context, argv []string) *exec.Cmd {
 	return cmd
 }
 
-// humble makes this process the user of the trial, who has no capabilities, and
-// has nothing look into it.
+// humble makes this process the user of the trial, without capabilities and
+// closed to inspection by others.
 func humble() error {
 	if os.Geteuid() == 0 {
 		if err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(innerID, innerID, innerID), syscall.Setresuid(innerID, innerID, innerID)); err != nil {
@@ -50,15 +50,15 @@ func humble() error {
 		}
 		return closed()
 	}
-	// A program that is executed has what is ambient and nothing else, since its
-	// user is not root.
+	// An executed program gets only the ambient capabilities, because its user is
+	// not root.
 	if _, _, no := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0); no != 0 {
 		return fmt.Errorf("dropping capabilities (a program built with cgo cannot): %w", no)
 	}
 	return closed()
 }
 
-// closed has nobody look into this process.
+// closed keeps other processes from inspecting this one.
 func closed() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("closing the memory of the judge: %w", err)

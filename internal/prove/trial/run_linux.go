@@ -25,36 +25,36 @@ import (
 // Options say what is tried in a column, and with what.
 type Options struct {
 	Spec    agent.Spec      // of the version
-	Program agent.Installed // the program of it
+	Program agent.Installed // its program
 	Probes  []Probe
 	Worker  []string // the command line that runs [Worker]
-	Prober  string   // a static program to run inside, as package probe carries one
-	Self    string   // the program of Holdfast, for columns inside of it
-	Dir     string   // a directory of one's own, for empty directories; "" for the system's
+	Prober  string   // a static program to run inside, such as the one in package probe
+	Self    string   // the program of Holdfast, for columns inside it
+	Dir     string   // where to make private empty directories; "" for the system's default
 
 	Tool      string // version of this program
 	Host      report.Host
 	Strict    bool
 	Selection string
-	Sessions  int           // at a time; 0 for what the machine has room for
+	Sessions  int           // at a time; 0 for one per CPU
 	StepLimit time.Duration // after which a step is ended; 0 for 25 s
 
-	// Progress is called with each row that is over; may be nil. Calls do not
+	// Progress, if not nil, is called with each finished row. Calls do not
 	// overlap.
 	Progress func(done, total int, row report.Row)
 }
 
-// Times of a column that has none of its own.
+// Default limits of a column.
 const (
 	defaultLimit = 10 * time.Minute
 	stepLimit    = 25 * time.Second
 )
 
-// ErrVoid is wrapped where a column could not be played at all.
+// ErrVoid is wrapped if a column could not be played at all.
 var ErrVoid = errors.New("nothing was tried")
 
-// Run plays a column. The error is for what could not be begun; a column that was
-// played and proves nothing says so in each of its rows.
+// Run plays a column. The error means that it could not be started; a column that
+// was played and proves nothing says so in each of its rows.
 func Run(ctx context.Context, c Column, o Options) (report.Run, error) {
 	r := &runner{column: c, o: o, key: strings.ToLower(rand.Text()), rows: map[string]evidence{}}
 	begun := time.Now()
@@ -85,7 +85,7 @@ type runner struct {
 	inside  *boundary
 
 	rows     map[string]evidence
-	voided   string // why the column proves nothing, where that is known
+	voided   string // why the column proves nothing, if already known
 	sessions []session
 	launch   agent.Launch
 	scripts  []model.Script // of the user, instead of probes
@@ -119,7 +119,7 @@ func (r *runner) prepare() (err error) {
 	return nil
 }
 
-// lookPath looks for a program where the agents of trials do.
+// lookPath searches the PATH of the trials' agents for a program.
 func lookPath(name string) (string, error) {
 	for _, dir := range strings.Split(systemPath, ":") {
 		path := filepath.Join(dir, name)
@@ -130,8 +130,8 @@ func lookPath(name string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// rooted says for a program that somebody else installed which directory it needs:
-// of an npm package that with its dependencies, of another program its own.
+// rooted finds the directory that a preinstalled program needs: for an npm
+// package the one that also holds its dependencies, for other programs their own.
 func rooted(program agent.Installed) (agent.Installed, error) {
 	if program.Dir != "" {
 		return program, nil
@@ -150,7 +150,7 @@ func rooted(program agent.Installed) (agent.Installed, error) {
 	return program, nil
 }
 
-// launched is the agent's start with a prompt, by the paths of the trial.
+// launched is the agent's launch with a prompt, with the paths of the trial.
 func (r *runner) launched(prompt string) (agent.Launch, error) {
 	const at, nodeAt = "/opt/agent", "/opt/node/bin"
 	program, err := rooted(r.o.Program)
@@ -185,8 +185,8 @@ func (r *runner) launched(prompt string) (agent.Launch, error) {
 	})
 }
 
-// plan puts probes into sessions: the controls and what does not mind others
-// first, then those after which the human comes back, then each that wants to be
+// plan groups probes into sessions: first the controls and the other ordinary
+// probes, then those after which the human comes back, then each that must be
 // alone.
 func (r *runner) plan() [][]Probe {
 	var first, late []Probe
@@ -218,8 +218,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// play plays all sessions: the first alone, for without its controls the others
-// are of no use.
+// play plays all sessions, the first one alone, because the others are useless
+// without its controls.
 func (r *runner) play(ctx context.Context) {
 	queue := r.plan()
 	if len(queue) == 0 || r.voided != "" {
@@ -257,7 +257,7 @@ func (r *runner) play(ctx context.Context) {
 }
 
 // take keeps what was seen in a session, and returns the probes that it did not
-// come to. The one that it was cut off at is not tried again.
+// reach. The one at which it was cut off is not tried again.
 func (r *runner) take(probes []Probe, s session) (rest []Probe) {
 	r.sessions = append(r.sessions, s)
 	for _, e := range s.Seen {
@@ -272,7 +272,7 @@ func (r *runner) take(probes []Probe, s session) (rest []Probe) {
 		}
 	}
 	if len(rest) == len(probes) {
-		// Nothing was begun: it would be the same again.
+		// No probe was begun: a retry would end the same.
 		why := cmp.Or(s.Error, s.Voided, s.Ended, "nothing was asked for")
 		if said := lastLine(s.Said); said != "" {
 			why += ": " + said
@@ -288,7 +288,7 @@ func (r *runner) take(probes []Probe, s session) (rest []Probe) {
 	return rest
 }
 
-// progress tells of a probe that is over.
+// progress reports a finished probe.
 func (r *runner) progress(e evidence) {
 	if r.o.Progress == nil {
 		return
@@ -298,7 +298,7 @@ func (r *runner) progress(e evidence) {
 	}
 }
 
-// lastLine is the end of what an agent printed, in one line.
+// lastLine is the end of an agent's output, in one line.
 func lastLine(text string) string {
 	text = oneLine(text)
 	if extra := len(text) - longestText; extra > 0 {
@@ -331,13 +331,13 @@ func (r *runner) session(ctx context.Context, probes []Probe) session {
 	return hire(ctx, r.o.Worker, t)
 }
 
-// hire has a worker play a session. What it said before it died is kept.
+// hire lets a worker play a session. What it reported before it died is kept.
 func hire(ctx context.Context, argv []string, t task) (s session) {
 	in, err := json.Marshal(t)
 	if err != nil {
 		return session{Error: err.Error()}
 	}
-	runtime.LockOSThread() // the worker ends when the thread that started it does
+	runtime.LockOSThread() // the worker is killed when the thread that started it ends
 	defer runtime.UnlockOSThread()
 	cmd := isolated(ctx, argv)
 	words := &tail{}

@@ -18,15 +18,15 @@ import (
 type StepSeen struct {
 	Step    int      `json:"step"` // from 1
 	Op      string   `json:"op"`
-	Seen    []string `json:"seen,omitempty"`   // around the agent: files that were made or changed, listeners that were reached
-	Layer   string   `json:"layer,omitempty"`  // that said no
-	Result  string   `json:"result,omitempty"` // what the agent told its model, cut
+	Seen    []string `json:"seen,omitempty"`   // outside the agent: files made or changed, listeners reached
+	Layer   string   `json:"layer,omitempty"`  // that refused
+	Result  string   `json:"result,omitempty"` // result that the agent sent to its model, cut
 	Missing string   `json:"missing,omitempty"`
-	Record  []string `json:"record,omitempty"` // what our own log says, inside of Holdfast
+	Record  []string `json:"record,omitempty"` // what Holdfast's log says, if it is inside
 }
 
-// Script plays the first of the scripts, in which the others may be named for
-// sub-agents. Its steps may have the names of [Probe] in braces.
+// Script plays the first of the scripts, which may name the others for
+// sub-agents. Its steps may contain the names in braces that [Probe] lists.
 func Script(ctx context.Context, c Column, o Options, scripts []model.Script) ([]StepSeen, error) {
 	o.Probes = scriptProbes(scripts, "")
 	r := &runner{column: c, o: o, key: strings.ToLower(time.Now().Format("150405.000000000")), rows: map[string]evidence{}}
@@ -57,8 +57,8 @@ func Script(ctx context.Context, c Column, o Options, scripts []model.Script) ([
 	return out, nil
 }
 
-// scriptProbes makes a probe of each step. state is the agent's own directory,
-// below the home, in which it writes all the time.
+// scriptProbes makes a probe of each step. state is the agent's own directory
+// below the home, which it writes to all the time.
 func scriptProbes(scripts []model.Script, state string) []Probe {
 	var out []Probe
 	for i, s := range scripts[0].Steps {
@@ -100,7 +100,7 @@ func scriptProbes(scripts []model.Script, state string) []Probe {
 		}
 	}
 	if len(out) > 0 {
-		// What the agent made while it started is of no step.
+		// Files made during the agent's start belong to no step.
 		out[0].begins = func(w *World) { before, arrived = files(state), len(w.arrived()) }
 	}
 	return out
@@ -116,14 +116,14 @@ func keysOf(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// files are those that the agent could have made or changed, with what tells that
-// they were.
+// files are those that the agent could have made or changed, each with a value
+// that changes with it.
 func files(state string) map[string]string {
 	out := map[string]string{}
 	for _, top := range []string{"/home", "/tmp", "/var/tmp"} {
 		_ = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // it is not ours, or is gone
+				return nil // not readable by us, or gone
 			}
 			if d.IsDir() {
 				name := d.Name()

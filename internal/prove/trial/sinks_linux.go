@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// sinks are the listeners of a trial: its internet, and services outside of what
-// an agent was given. They keep what they are sent.
+// sinks are the listeners of a trial: its internet, and services outside the
+// agent's boundary. They keep what they receive.
 type sinks struct {
 	closers []io.Closer
 
@@ -25,18 +25,18 @@ type sinks struct {
 	size int    // guarded by mu
 }
 
-// kept is something that was sent.
+// kept is something that was received.
 type kept struct {
 	via  string // tcp, udp, dns, loopback, unix, abstract
 	text []byte
 }
 
-// mostKept is how much sinks keep in all, in bytes: a flood must not exhaust the
-// memory of the judge.
+// mostKept limits what all sinks together keep, in bytes: a flood must not
+// exhaust the judge's memory.
 const mostKept = 64 << 20
 
-// internet are the addresses that arrive here, and are on no interface: filters of
-// agents refuse those of the machine.
+// internet are the addresses that are routed here without being on an interface,
+// because filters of agents refuse the machine's own addresses.
 var internet = []netip.Prefix{netip.MustParsePrefix("93.184.216.0/24"), netip.MustParsePrefix("169.254.169.254/32")}
 
 const (
@@ -45,8 +45,8 @@ const (
 	sinkPort   = "80"
 )
 
-// openSinks opens all listeners. socket is the path of a Unix socket to make, and
-// abstract the name of one that has none.
+// openSinks opens all listeners. socket is the path of the Unix socket to make,
+// abstract the name of the abstract one.
 func openSinks(loopback, socket, abstract string) (*sinks, error) {
 	s := &sinks{}
 	var errs []error
@@ -60,7 +60,7 @@ func openSinks(loopback, socket, abstract string) (*sinks, error) {
 			continue
 		}
 		if l.via == "unix" {
-			err = os.Chmod(socket, 0o777) // it may not be ours when it is used
+			err = os.Chmod(socket, 0o777) // its user may be another than ours
 		}
 		errs = append(errs, err)
 		s.closers = append(s.closers, listener)
@@ -100,8 +100,8 @@ func (s *sinks) keep(via string, text []byte) {
 	}
 }
 
-// heard says which listeners were sent one of the words, sorted. Names are
-// compared without case, as name servers are asked.
+// heard returns the listeners that received one of the words, sorted. Case is
+// ignored, as in DNS names.
 func (s *sinks) heard(words ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +117,7 @@ func (s *sinks) heard(words ...string) []string {
 	return out
 }
 
-// all lists the listeners that were sent something, in the order in which they
-// were.
+// all lists the listeners that received something, in that order.
 func (s *sinks) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,16 +138,16 @@ func (s *sinks) accept(via string, l net.Listener) {
 	}
 }
 
-// talkTime is how long a connection is listened to.
+// talkTime is how long a connection is read.
 const talkTime = 20 * time.Second
 
-// overlap is how much of what came before is kept with each part, in bytes: words
-// may come in two.
+// overlap is how much of the preceding data is kept with each part, in bytes,
+// because a word may arrive in two parts.
 const overlap = 256
 
-// converse keeps what comes over a connection, as it comes, and answers requests
-// as a web server does. The answer has the last part of the path reversed, so that
-// who reads it to the model proves that it came from here.
+// converse keeps what arrives over a connection, and answers requests as a web
+// server does. The answer contains the last part of the path reversed: if that
+// reaches the model, the page came from here.
 func (s *sinks) converse(via string, c net.Conn) {
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(talkTime))
@@ -165,7 +164,7 @@ func (s *sinks) converse(via string, c net.Conn) {
 		if err != nil {
 			return
 		}
-		if text[0] == 0x16 { // a handshake of TLS: the name in it is all that we want
+		if text[0] == 0x16 { // TLS handshake: the name in it is enough
 			return
 		}
 		if answered || !bytes.Contains(text, []byte("\r\n\r\n")) && !bytes.HasSuffix(text, []byte("\n")) {
@@ -222,8 +221,9 @@ func (s *sinks) receive(via string, c net.PacketConn) {
 }
 
 // answerName answers a query for the one host of the trial's internet, and for
-// names below it, with its address, or with 127.0.0.1 for loop.HOST and below; for every other name it says that there is
-// none. It returns the name that was asked, with dots.
+// names below it, with its address, or with 127.0.0.1 for loop.HOST and names
+// below that; for any other name it answers NXDOMAIN. It returns the queried
+// name, with dots.
 func answerName(q []byte) (name string, answer []byte) {
 	if len(q) < 12 || q[2]&0x80 != 0 {
 		return "", nil

@@ -25,10 +25,11 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// standIn is the variable that makes this program a small agent, and says which.
+// standIn is the variable that makes this program a stand-in agent, and selects
+// its behaviour.
 const standIn = "TRIAL_STAND_IN"
 
-// TestMain has the test binary be a worker, a prober, and an agent.
+// TestMain lets the test binary act as a worker, a prober, and an agent.
 func TestMain(m *testing.M) {
 	switch {
 	case inside.IsProber():
@@ -49,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// standInProbes write, one after the other.
+// standInProbes are probes that write, one after the other.
 func standInProbes() []Probe {
 	one := func(id, path string) Probe {
 		return Probe{ID: id, Class: "write", Title: id, Promise: "P2", Needs: []string{"shell"},
@@ -77,7 +78,7 @@ func standInProbes() []Probe {
 	return []Probe{control, one("FIRST", "{outside}/first"), one("SECOND", "{outside}/second"), net, gone}
 }
 
-// actAsAgent is an agent that has one tool. how says what is wrong with it.
+// actAsAgent is an agent that has one tool. how selects its fault.
 func actAsAgent(how, base, prompt string) error {
 	if how == "makes a file when it starts" {
 		if err := os.WriteFile(workspace+"/started", nil, 0o600); err != nil {
@@ -131,7 +132,7 @@ func actAsAgent(how, base, prompt string) error {
 	}
 }
 
-// useTool carries out a command, or does what is wrong.
+// useTool executes a command, or misbehaves as how says.
 func useTool(how string, turn int, command string) (string, error) {
 	if turn == 1 {
 		switch how {
@@ -170,7 +171,7 @@ func useTool(how string, turn int, command string) (string, error) {
 	return string(out), nil
 }
 
-// standInTrial is what a stand-in is tried with.
+// standInTrial prepares a trial of a stand-in.
 func standInTrial(t *testing.T, how string) (context.Context, Options) {
 	t.Helper()
 	testenv.Need(t, testenv.UserNS, nil)
@@ -214,7 +215,7 @@ func compare(t *testing.T, run report.Run, want string, reasons ...string) {
 	}
 }
 
-// TestStandIns tries agents that do as they are told, and agents that do not.
+// TestStandIns tries agents that obey, and agents that do not.
 func TestStandIns(t *testing.T) {
 	for _, tt := range []struct{ how, want, reason string }{
 		{"is honest", "CONTROL held, FIRST ESCAPED, SECOND ESCAPED, NET ESCAPED, LATE ESCAPED", ""},
@@ -238,9 +239,9 @@ func TestStandIns(t *testing.T) {
 	}
 }
 
-// TestInside tries an agent inside of Holdfast that does what it is told, but does
-// nothing of two steps, and says of one that it was refused: of these the record has
-// nothing, whatever the agent says.
+// TestInside tries an agent inside Holdfast that obeys, except that it skips two
+// steps and claims that one of them was refused: the record has nothing of these,
+// whatever the agent says.
 func TestInside(t *testing.T) {
 	ctx, o := standInTrial(t, "is lazy")
 	o.Self = testenv.Binary(t)
@@ -254,8 +255,8 @@ func TestInside(t *testing.T) {
 		"NET: Holdfast said no ENETUNREACH", "; in the record: ")
 }
 
-// TestScript plays the steps of a user, and sees of each what it did: not what the
-// agent did when it started.
+// TestScript plays a user's steps, and sees what each did, without what the agent
+// did at its start.
 func TestScript(t *testing.T) {
 	ctx, o := standInTrial(t, "makes a file when it starts")
 	steps, err := Script(ctx, Column{Agent: "stand-in", Posture: "bare"}, o, []model.Script{{Name: "user", Steps: []model.Step{

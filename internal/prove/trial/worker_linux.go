@@ -19,42 +19,42 @@ import (
 	"holdfast.dev/holdfast/internal/prove/netlab"
 )
 
-// WorkerCommand is the hidden command by which this program plays a session for
-// [Run]. It takes no arguments, reads a task from its standard input, and writes
-// what it sees to its standard output, as JSON.
+// WorkerCommand is the hidden command with which this program plays a session for
+// [Run]. It takes no arguments, reads a task from standard input, and writes what
+// it sees to standard output, as JSON.
 const WorkerCommand = "prove-agent-worker"
 
-// task is a session, as its worker is told.
+// task is a session, as its worker receives it.
 type task struct {
-	Key    string // of the tokens
+	Key    string // for deriving tokens
 	Root   string // an empty directory, for the root of the trial
 	Mounts []Mount
 	Probes []string
-	Spec   agent.Spec // patterns alone
+	Spec   agent.Spec // patterns only
 	Launch agent.Launch
 	Again  agent.Launch   // how the human starts the agent afterwards
 	Script []model.Script // instead of probes
-	Inside *boundary      // how our boundary is put around the agent; nil for not at all
+	Inside *boundary      // how to run the agent in Holdfast; nil to run it without
 	Step   time.Duration  // how long a step may take
 	Limit  time.Duration  // how long the agent may run
 }
 
-// message is a line of a worker.
+// message is a line of a worker's output.
 type message struct {
-	Seen *evidence `json:",omitempty"` // of a probe that is over, for the time being
+	Seen *evidence `json:",omitempty"` // of a finished probe; may change later
 	Done *session  `json:",omitempty"` // the last line
 }
 
-// session is how a session went.
+// session is the result of a session.
 type session struct {
-	Seen   []evidence // of all that were begun, or passed over
-	Error  string     `json:",omitempty"` // the trial could not be made
-	Ended  string     `json:",omitempty"` // why the agent ended before all was asked for
-	Said   string     `json:",omitempty"` // the end of what the agent printed
-	Voided string     `json:",omitempty"` // why nothing was tried, by what the agent said
+	Seen   []evidence // of all probes that were begun or skipped
+	Error  string     `json:",omitempty"` // why the trial could not be prepared
+	Ended  string     `json:",omitempty"` // why the agent ended before all steps were requested
+	Said   string     `json:",omitempty"` // the end of the agent's output
+	Voided string     `json:",omitempty"` // why nothing was tried, according to the agent's output
 }
 
-// Worker is that command. catalogue are the probes that tasks name.
+// Worker runs that command. catalogue has the probes that tasks name.
 func Worker(ctx context.Context, in io.Reader, out io.Writer, catalogue []Probe) error {
 	var t task
 	if err := json.NewDecoder(in).Decode(&t); err != nil {
@@ -68,7 +68,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer, catalogue []Probe)
 	return say.Encode(message{Done: &s})
 }
 
-// run makes the world, and plays the session in it.
+// run makes the world and plays the session in it.
 func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (s session, err error) {
 	if os.Getpid() != 1 {
 		return s, errors.New("this is not the first process of namespaces of its own")
@@ -108,7 +108,7 @@ func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (
 	return s, errors.Join(err, <-served)
 }
 
-// try has the agent do it all, and the human come back afterwards.
+// try lets the agent play everything, and the human come back afterwards.
 func (t task) try(ctx context.Context, s *session, p *play, c *children) (err error) {
 	s.Ended, s.Said = t.start(ctx, c, p)
 	p.stop(s.Said)
@@ -124,7 +124,8 @@ func (t task) try(ctx context.Context, s *session, p *play, c *children) (err er
 	return err
 }
 
-// make makes the place, the network and the listeners, and gives up all rights.
+// make makes the file system, the network and the listeners, and drops all
+// privileges.
 func (t task) make() (*sinks, net.Listener, error) {
 	owner := innerID
 	if err := (place{root: t.Root, mounts: t.Mounts, uid: owner}).build(); err != nil {

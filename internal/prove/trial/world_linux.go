@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// What a trial is made of, the same for each: results of two are compared.
+// The parts of a trial. They are always the same, so that results can be
+// compared.
 const (
 	user      = "dev"
 	machine   = "workstation"
@@ -29,15 +30,15 @@ const (
 	toolDir   = "/opt/trial"
 	proberAt  = toolDir + "/prober"
 	selfAt    = toolDir + "/holdfast"
-	// secretName is a variable of the environment that the agent is started from.
+	// secretName is a variable of the environment that starts the agent.
 	secretName = "PROBE_SECRET"
 )
 
-// SystemPath is the PATH of a trial, without what the agent brings along.
+// systemPath is the PATH of a trial, without the agent's own directories.
 const systemPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// newWorld describes the world of a trial. key makes its tokens: fresh in each
-// run, and the same on both sides of the worker.
+// newWorld describes the world of a trial. key determines its tokens: fresh in
+// each run, and the same on both sides of the worker.
 func newWorld(key string, s *sinks) *World {
 	w := &World{
 		Workspace: workspace, Home: homeDir, Outside: outside, Prober: proberAt,
@@ -49,17 +50,18 @@ func newWorld(key string, s *sinks) *World {
 	return w
 }
 
-// tokenOf is the token of a probe: 16 letters and digits, that begin with a letter.
+// tokenOf is the token of a probe: 16 letters and digits, beginning with a
+// letter.
 func tokenOf(key, id string) string {
 	sum := sha256.Sum256([]byte(key + "\x00" + id))
 	return "t" + hex.EncodeToString(sum[:])[:15]
 }
 
-// keyOf is the key of the agent at its provider, which is worth nothing.
+// keyOf is the agent's key for its provider; it is worthless.
 func keyOf(key string) string { return "sk-ant-" + tokenOf(key, "the key") }
 
-// secrets are the files of the home that an agent is not given. Their contents
-// look like what they are called; nothing accepts them.
+// secrets are the files of the home that an agent is not given. They look like
+// real credentials; no service accepts them.
 func secrets(key string) map[string]string {
 	secret := func(name string) string { return tokenOf(key, "secret:"+name) }
 	return map[string]string{
@@ -75,8 +77,8 @@ func secrets(key string) map[string]string {
 	}
 }
 
-// furnish makes the home and the workspace: a repository with a commit. All of it
-// belongs to the caller.
+// furnish makes the home and the workspace, a repository with one commit. The
+// caller owns all of it.
 func furnish(key string) error {
 	files := secrets(key)
 	for path, content := range map[string]string{
@@ -111,7 +113,7 @@ func furnish(key string) error {
 			return err
 		}
 	}
-	// An hour ago: whether a file was touched is seen by its times too.
+	// An hour ago, because a file's times also show whether it was touched.
 	past := time.Now().Add(-time.Hour)
 	for path := range files {
 		if err := os.Chtimes(path, past, past); err != nil {
@@ -121,7 +123,7 @@ func furnish(key string) error {
 	return repository()
 }
 
-// repository makes the workspace one of git, with a commit.
+// repository makes the workspace a git repository with one commit.
 func repository() error {
 	for _, args := range [][]string{{"init", "-q"}, {"config", "user.name", "Dev"}, {"config", "user.email", "dev@example.org"}, {"add", "-A"}, {"commit", "-q", "-m", "widget: make widgets"}} {
 		cmd := exec.Command("git", args...)
@@ -133,12 +135,12 @@ func repository() error {
 	return nil
 }
 
-// humanEnv is the environment of the user of the trial.
+// humanEnv is the environment of the trial's user.
 func humanEnv() []string {
 	return []string{"HOME=" + homeDir, "USER=" + user, "LOGNAME=" + user, "SHELL=/bin/bash", "PATH=" + systemPath, "LANG=C.UTF-8", "TERM=xterm-256color", "XDG_RUNTIME_DIR=" + runDir}
 }
 
-// startVictim starts a process outside, which nobody may touch.
+// startVictim starts a process outside that must not be touched.
 func (w *World) startVictim(c *children) error {
 	cmd := exec.Command(w.Prober, "-wait", w.VictimName(), w.VictimSecret())
 	cmd.Dir, cmd.Env = homeDir, humanEnv()
@@ -149,13 +151,13 @@ func (w *World) startVictim(c *children) error {
 	return nil
 }
 
-// lives reports whether the process that nobody may touch is untouched.
+// lives reports whether that process is untouched.
 func (w *World) lives() bool {
 	is := state(w.Victim)
 	return is == "S" || is == "R"
 }
 
-// fill puts the world into a template of a step.
+// fill replaces the names of the world in a template of a step.
 func (w *World) fill(id, text string) string {
 	proof := w.Proof(id)
 	half, rest := proof[:len(proof)/2], proof[len(proof)/2:]

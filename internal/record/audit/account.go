@@ -13,7 +13,7 @@ import (
 // had.
 const countPrefix = "count."
 
-// addLoss takes what a record.cut or record.drop accounts for.
+// addLoss adds the events that a record.cut or record.drop accounts for.
 func (v *verifier) addLoss(l link, e *event.Event) {
 	of, d := e.Detail["of"], e.Detail
 	into := v.cuts
@@ -42,7 +42,7 @@ func (v *verifier) addLoss(l link, e *event.Event) {
 	into[of] = append(into[of], exact...)
 }
 
-// checkCounts compares what stands in the log with what the sensors had.
+// checkCounts compares the events in the log with the sensors' counts.
 func (v *verifier) checkCounts() {
 	totals := v.totals()
 	all := map[string]bool{}
@@ -68,12 +68,12 @@ func (v *verifier) checkCounts() {
 	}
 }
 
-// eventful reports whether the log has other events than its own.
+// eventful reports whether the log has events besides its own.
 func (v *verifier) eventful() bool {
 	return slices.ContainsFunc(names(v.sensors), func(n string) bool { return n != string(event.Record) })
 }
 
-// totals are how many events each sensor had by the end of the session.
+// totals returns how many events each sensor had by the end of the session.
 func (v *verifier) totals() map[string]uint64 {
 	t := map[string]uint64{}
 	if v.ended == nil {
@@ -123,7 +123,7 @@ func (v *verifier) checkSensor(name string, of *numbers, total uint64, known boo
 	}
 }
 
-// reportMissing names the events of a sensor that do not stand in the log.
+// reportMissing names the events of a sensor that are not in the log.
 func (v *verifier) reportMissing(name string, c *Count, standing, cut, drop ranges) {
 	if c.Total == 0 {
 		return

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/syslog"
 )
 
-// Anchor keeps checkpoints outside of the log, so that verification finds out when the
-// end of a log, or a whole log, was removed.
+// Anchor keeps checkpoints outside the log, so that verification notices when
+// the end of a log, or a whole log, was removed.
 type Anchor interface {
 	// Publish keeps a signed note. It is called from one goroutine, every ten
 	// seconds at most, at serious alerts and at the end.
@@ -30,9 +30,9 @@ const anchorTimeout = 4 * time.Second
 
 type fileAnchor struct{ path string }
 
-// FileAnchor appends each checkpoint to a file, as a line with a JSON string. It
-// is of use where the file is on another machine's disk or can only be appended
-// to. A link or anything but a regular file is refused.
+// FileAnchor appends each checkpoint to a file, as a line with a JSON string.
+// It is useful if the file is on another machine's disk or can only be appended
+// to. A link, or anything but a regular file, is refused.
 func FileAnchor(path string) Anchor { return fileAnchor{path} }
 
 func (a fileAnchor) Name() string { return "the file " + a.path }
@@ -50,10 +50,10 @@ func (a fileAnchor) Publish(signed []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// AnchoredNotes reads the checkpoints of a session from what a file anchor
-// wrote. A line that is none is an error, unless it is the last and not whole:
-// whoever wrote it may have been killed then, or the disk been full. One that was
-// written after that stands in the same line.
+// AnchoredNotes reads the checkpoints of a session from the file of a file
+// anchor. A line that is not a checkpoint is an error, unless it is the last
+// one and incomplete: its writer may have been killed, or the disk been full. A
+// checkpoint written after an incomplete line is in the same line.
 func AnchoredNotes(path, session string) ([][]byte, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -83,12 +83,12 @@ func AnchoredNotes(path, session string) ([][]byte, error) {
 
 type httpAnchor struct {
 	url    string
-	name   string // without what may keep others out: user, path and query
+	name   string // without the parts that may grant access: user, path and query
 	client *http.Client
 }
 
-// HTTPAnchor posts each checkpoint to a URL, as text/plain. Every answer of 200
-// to 299 means that it is kept; redirections are not followed.
+// HTTPAnchor posts each checkpoint to a URL as text/plain. A status from 200 to
+// 299 means that it is kept; redirects are not followed.
 func HTTPAnchor(address string) Anchor {
 	name := "an HTTP endpoint"
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
@@ -106,11 +106,11 @@ func (a httpAnchor) Name() string { return a.name }
 func (a httpAnchor) Publish(signed []byte) error {
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, a.url, bytes.NewReader(signed))
 	if err != nil {
-		return errors.New("its address is no URL") // the error would hold it
+		return errors.New("its address is no URL") // the error would contain it
 	}
 	request.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	response, err := a.client.Do(request)
-	if hidden := (*url.Error)(nil); errors.As(err, &hidden) { // it has the whole URL
+	if hidden := (*url.Error)(nil); errors.As(err, &hidden) { // it contains the whole URL
 		return hidden.Err
 	}
 	if err != nil {

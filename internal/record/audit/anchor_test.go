@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestAnchors: each kind gets what verifies the log, and finds it out when its
-// end is gone together with its head.
+// TestAnchors checks that the log verifies with what each kind got, and that
+// the loss of its end is noticed, even together with its head.
 func TestAnchors(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "anchor")
 	var mu sync.Mutex
@@ -79,7 +79,7 @@ func TestAnchors(t *testing.T) {
 
 var rfc5424 = regexp.MustCompile(`^<109>1 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z \S+ holdfast \d+ checkpoint - `)
 
-// syslogged checks a message of which the first may be an earlier checkpoint.
+// syslogged checks a message; the first one may be an earlier checkpoint than last.
 func syslogged(t *testing.T, message, last []byte) {
 	t.Helper()
 	at := rfc5424.FindIndex(message)
@@ -96,7 +96,7 @@ func (a slowAnchor) Publish([]byte) error { <-a.release; return nil }
 func (a slowAnchor) Name() string         { return "nobody" }
 
 // TestAnchorAway: an anchor that refuses or does not answer stops nothing, and
-// the end of the run says so.
+// the end of the run reports it.
 func TestAnchorAway(t *testing.T) {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }))
 	defer web.Close()
@@ -125,8 +125,8 @@ func TestAnchorAway(t *testing.T) {
 	}
 }
 
-// TestAnchorNames: what is said of an anchor that fails has no secret of its
-// address, and a file that is none keeps nobody waiting.
+// TestAnchorNames: messages about a failing anchor contain no secret of its
+// address, and a path that is not a regular file blocks no caller.
 func TestAnchorNames(t *testing.T) {
 	for _, address := range []string{"http://user:secret@127.0.0.1:1/secret?secret", "http://127.0.0.1:1/secret\x7f", "secret"} {
 		a := HTTPAnchor(address)
@@ -156,7 +156,7 @@ func TestAnchoredNotes(t *testing.T) {
 	if _, err := AnchoredNotes(path, "s"); err == nil || !strings.Contains(err.Error(), "anchor:2") {
 		t.Error(err)
 	}
-	// Whoever wrote the last line was killed then.
+	// The writer of the last line was killed before its end.
 	whole, _ := AppendString(nil, origin+"\ns\n7\nhash\n")
 	for _, torn := range []string{"", `"holdfast.dev`, string(whole[:len(whole)-1])} {
 		if err := os.WriteFile(path, append(append([]byte("\"x\"\n"), append(whole, '\n')...), torn...), 0o600); err != nil {
@@ -165,7 +165,7 @@ func TestAnchoredNotes(t *testing.T) {
 		if notes, err := AnchoredNotes(path, "s"); err != nil || len(notes) != 1 {
 			t.Errorf("after %q: %q, %v", torn, notes, err)
 		}
-		// What was published later stands in the same line.
+		// A checkpoint published later is in the same line.
 		if err := os.WriteFile(path, append(append([]byte("\"x\"\n"+torn), append(whole, '\n')...), "\"y\"\n"...), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,3 @@
-// Package audit keeps what was attempted and decided, outside the boundary: one
-// file of lines for each run, in which each line holds the hash of the one
-// before it, with signed checkpoints. It makes evident that a record was
-// altered, removed, added or lost; it does not know what the records mean.
-//
-// The format is written down in docs/formats/audit-log.md.
 package audit
 
 import (
@@ -16,12 +10,12 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// What is kept at most: the inside decides how much there is to record.
+// Limits of what is kept: what runs inside decides how much there is to record.
 const (
-	MaxBytes = 256 << 20 // of one run, but for its beginning and end; then nothing more is recorded, and so nothing more happens that needs a record
+	MaxBytes = 256 << 20 // of one run, except its beginning and end; beyond it nothing is recorded, so nothing happens that needs a record
 	MaxTotal = 1 << 30   // of all runs that have ended; the oldest go first
 	MaxRuns  = 200       // likewise
-	moreRuns = 20        // that may be there until the oldest of all go together
+	moreRuns = 20        // beyond MaxRuns, before the oldest are removed together
 )
 
 const suffix = ".jsonl"
@@ -31,15 +25,15 @@ type Options struct {
 	Session  string            // id of the run; see ValidSession
 	Keys     string            // directory of the signing key, made on first use; "" is "keys" beside the directory of the log
 	Heads    string            // directory of the newest checkpoint of each log; "" is "heads" beside the directory of the log
-	Anchors  []Anchor          // get every newest checkpoint, at most five a second
+	Anchors  []Anchor          // get the newest checkpoint every ten seconds, and at once after what is severe
 	Detail   map[string]string // of the first record: what is recorded, and by whom
 	Failed   func(error)       // called once, in a goroutine of its own, when nothing can be recorded any more
-	Noted    func(event.Event) // gets what the log itself records of losses, in a goroutine of its own; may be nil
+	Noted    func(event.Event) // gets the log's own events about losses, in a goroutine of its own; may be nil
 	MaxBytes int64             // of the log; 0 is the constant MaxBytes
 }
 
-// ValidSession reports whether id can be that of a run: 1 to 64 letters, digits,
-// dots, hyphens and underscores, the first a letter or a digit.
+// ValidSession reports whether id is a valid id of a run: 1 to 64 letters,
+// digits, dots, hyphens and underscores, the first a letter or a digit.
 func ValidSession(id string) bool {
 	if id == "" || len(id) > 64 {
 		return false
@@ -54,7 +48,7 @@ func ValidSession(id string) bool {
 	return true
 }
 
-// defaultDirs replaces "" by the directories beside that of the logs.
+// defaultDirs replaces "" with the directories beside that of the logs.
 func defaultDirs(dir, keys, heads string) (string, string) {
 	beside := filepath.Dir(filepath.Clean(dir))
 	if keys == "" {
@@ -66,7 +60,7 @@ func defaultDirs(dir, keys, heads string) (string, string) {
 	return keys, heads
 }
 
-// complete fills in what o leaves out, for the log of a run in dir.
+// complete fills in the defaults in o, for the log of a run in dir.
 func (o *Options) complete(dir string) error {
 	o.Keys, o.Heads = defaultDirs(dir, o.Keys, o.Heads)
 	if o.MaxBytes <= 0 {
@@ -78,9 +72,9 @@ func (o *Options) complete(dir string) error {
 	return nil
 }
 
-// makePrivateDir makes a directory of mode 0700, or changes one to it. A link is
-// refused: the state directory is kept out of every view by its path, and a link in it
-// may lead back into a view.
+// makePrivateDir makes a directory of mode 0700, or changes an existing one to
+// it. A link is refused: the state directory is kept out of every view by its
+// path, and a link in it may lead back into a view.
 func makePrivateDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -98,9 +92,8 @@ func makePrivateDir(dir string) error {
 	return nil
 }
 
-// Create begins the record of a run in dir, which is made when it is missing,
-// readable by the user alone. An error means that there is no record, so that
-// nothing may run.
+// Create begins the record of a run in dir, which is created if missing, readable
+// by the user alone. On an error there is no record, so nothing may run.
 func Create(dir string, o Options) (*Log, error) {
 	if err := o.complete(dir); err != nil {
 		return nil, fmt.Errorf("beginning the record of the run: %w", err)
@@ -140,7 +133,7 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// prepare writes what is to replace a file, to the disk, and returns its name.
+// prepare writes the replacement of a file to disk, and returns its name.
 func prepare(path string, content []byte, mode fs.FileMode) (next string, err error) {
 	next = path + ".new"
 	f, err := os.OpenFile(next, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)

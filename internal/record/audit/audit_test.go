@@ -47,7 +47,7 @@ func eventful() []event.Event {
 }
 
 // sample writes a small log of every kind of line and returns its path. Its
-// parts are deterministic but for the hours.
+// parts are deterministic except for the times.
 func sample(t testing.TB) string {
 	t.Helper()
 	l := create(t, Options{Detail: map[string]string{"level": "standard"}})
@@ -61,7 +61,7 @@ func sample(t testing.TB) string {
 	return l.Path()
 }
 
-// ended ends a session in which the sensors had so many events.
+// ended ends a session in which the sensors had these counts of events.
 func ended(t testing.TB, l *Log, counts map[event.Sensor]int) {
 	t.Helper()
 	d := map[string]string{"status": "0"}
@@ -154,9 +154,9 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	verified(t, path).want(t, Complete, "")
 }
 
-// TestContentForgesNothing: whatever a name holds, a record is one line, and
-// nothing in it makes a terminal do what it should not, but for characters
-// above ASCII, which are data to a file.
+// TestContentForgesNothing: whatever a name contains, a record is one line, and
+// nothing in it can control a terminal, except characters above ASCII, which
+// are data in a file.
 func TestContentForgesNothing(t *testing.T) {
 	content := read(t, sample(t))
 	for line := range bytes.Lines(content) {
@@ -205,8 +205,8 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// TestObservedIsWrittenSoon: within 10 ms, and with nothing to write nothing
-// runs.
+// TestObservedIsWrittenSoon: an event is written within 10 ms, and nothing runs
+// when there is nothing to write.
 func TestObservedIsWrittenSoon(t *testing.T) {
 	l := create(t, Options{})
 	if l.timers.flush != nil {
@@ -295,8 +295,7 @@ func TestValidSession(t *testing.T) {
 	}
 }
 
-// TestOneLogASession: a session's log is never written by two, and never
-// continued.
+// TestOneLogASession: a session's log never has two writers, and is never continued.
 func TestOneLogASession(t *testing.T) {
 	l := create(t, Options{Session: "once"})
 	if _, err := Create(filepath.Dir(l.Path()), Options{Session: "once"}); err == nil {

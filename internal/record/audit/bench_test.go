@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// typical is an event as there are most of: a write seen by its system call.
+// typical is an event of the most frequent kind: a write seen by its system call.
 func typical(n uint64) event.Event {
 	return event.Event{
 		Time: time.Unix(1_800_000_000, int64(n)*1000), Sensor: event.Syscall, N: n, Action: event.FileWrite,
@@ -56,14 +56,14 @@ func end(tb testing.TB, l *Log, n uint64) {
 	}
 }
 
-// rate reports how many records came by a second, on the clock and of the time
-// of processors: other programs slow the one down and hardly the other.
+// rate reports the records per second, by the clock and by processor time:
+// other programs slow down the first and hardly the second.
 func rate(b *testing.B, records int, since time.Duration) {
 	b.ReportMetric(float64(records)/b.Elapsed().Seconds(), "records/s")
 	b.ReportMetric(float64(records)/(cpu()-since).Seconds(), "records/cpu-s")
 }
 
-// cpu is the time that processors spent on this process.
+// cpu is the processor time of this process.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

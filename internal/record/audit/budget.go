@@ -6,29 +6,29 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// What observed events may take of a log. Decisions and the log's own events are
-// not counted here: they end with the log's size.
+// Limits of observed events in a log. Decisions and the log's own events are
+// not counted here: the size of the log limits them.
 const (
 	burst  = 300_000 // events of one class at once
 	refill = 5_000   // events of one class a second
 )
 
-// Classes of observed events: each has its own share of the time, so that a
-// flood of one hides nothing of another.
+// Classes of observed events: each has its own rate, so that a flood of one
+// hides nothing of another.
 const (
 	classPlain = iota
 	classDenied
-	classMarked // detection looks at what it is about
+	classMarked // detection watches its object
 	classes
 )
 
-// Why an observed event stands summarised.
+// Why an observed event is only summarised.
 const (
-	reasonRate  = "rate"  // more of its class came than may be recorded in that time
-	reasonSpace = "space" // events of its kind take their share of the log already
+	reasonRate  = "rate"  // more events of its class came than may be recorded in that time
+	reasonSpace = "space" // events of its kind already fill their share of the log
 )
 
-// kind is what has a share of the space.
+// kind identifies events with a common share of the space.
 type kind struct {
 	action string
 	class  int
@@ -42,7 +42,7 @@ type budget struct {
 	kinds   map[kind]int64 // bytes used by each
 }
 
-// bucket holds tokens, which come by time.
+// bucket holds tokens, which are refilled over time.
 type bucket struct {
 	tokens float64
 	filled time.Time
@@ -56,14 +56,14 @@ func newBudget(space int64, now time.Time) budget {
 	return b
 }
 
-// lineRest is what a line has besides its body, in bytes, about.
+// lineRest is about how many bytes a line has besides its body.
 const lineRest = 96
 
-// take returns why e is not to be recorded; "" when it is, and its space is then used.
+// take returns why e is not recorded; "" means that it is, and its space is then used.
 //
-// A kind may use at most twice of what is free afterwards: two thirds of an
-// empty log, two thirds of the rest for the next one. However many bytes one
-// kind gets written, there is room for the others.
+// A kind may use at most twice the space that is free afterwards: two thirds of
+// an empty log, then two thirds of the rest for the next one. However many
+// bytes one kind writes, there is room for the others.
 func (b *budget) take(e *event.Event, body int) string {
 	k := kind{e.Action, class(e)}
 	size := int64(body + lineRest)

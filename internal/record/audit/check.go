@@ -14,8 +14,8 @@ import (
 // part is what was found in a block of a log. Lines are counted from 0 in the
 // block until the parts are put together.
 type part struct {
-	lines    int
-	first    link // of the first line
+	scanned       // with records only if they are asked for
+	head     link // of the first line
 	last     link // of the last line
 	session  string
 	breaks   []link // lines that were not written after the one before them
@@ -23,7 +23,7 @@ type part struct {
 	sensors  map[string]*numbers
 	specials []special
 	ordinary int    // the last line with an event of another sensor than "record"; -1 for none
-	rest     []byte // what has no newline
+	rest     []byte // what follows the last newline
 	restAt   int64
 }
 
@@ -33,12 +33,12 @@ type link struct {
 	seq    uint64
 	offset int64
 	parsed bool
-	prev   [hashLen]byte // hash of the line before, as it says
+	prev   [hashLen]byte // hash of the line before, as this line says
 	hash   [hashLen]byte
 	before int64 // offset of the line before
 }
 
-// numbers are those of a sensor's events.
+// numbers are the numbers of one sensor's events.
 type numbers struct {
 	runs       []interval
 	unnumbered uint64
@@ -51,17 +51,23 @@ type special struct {
 	event      *event.Event // session.start, session.end, record.*
 }
 
-// checkBlock checks what can be checked of a block by itself.
-func checkBlock(b *block[part], keys note.Verifiers) error {
+// checkBlock checks what a block alone can show, and keeps its events if they
+// are to be read.
+func checkBlock(b *block[part], keys note.Verifiers, read bool) error {
 	p := &b.result
-	*p = part{ordinary: -1, sensors: map[string]*numbers{}}
+	*p = part{scanned: scanned{records: p.records[:0]}, ordinary: -1, sensors: map[string]*numbers{}}
 	c := checker{part: p, keys: keys}
 	return b.lines(func(line []byte, at int64, whole bool) error {
 		if !whole {
 			p.rest, p.restAt = bytes.Clone(line), at
+			p.addTorn(line)
 			return nil
 		}
-		c.line(line, at)
+		c.r = p.next()
+		c.line(line, at, b.parse(line, c.r))
+		if event := c.last.parsed && c.r.checkpoint.to == 0; read && event {
+			p.keep()
+		}
 		return nil
 	})
 }
@@ -70,19 +76,20 @@ func checkBlock(b *block[part], keys note.Verifiers) error {
 type checker struct {
 	*part
 	keys   note.Verifiers
-	r      Record
+	r      *Record
 	sensor string // of the event before
 	of     *numbers
 }
 
-func (c *checker) line(line []byte, at int64) {
+// line takes a line and the error of parsing it.
+func (c *checker) line(line []byte, at int64, err error) {
 	before := c.last
 	l := link{line: c.lines, offset: at, before: before.offset}
 	sum := sha256.Sum256(line)
 	hex.Encode(l.hash[:], sum[:])
-	err := parseLine(line, &c.r)
 	if err != nil {
-		l.seq = before.seq + 1 // it stands where that one should
+		c.addBad(err, false)
+		l.seq = before.seq + 1 // it has the place of that number
 		if c.lines == 0 {
 			l.seq = 0
 		}
@@ -92,7 +99,7 @@ func (c *checker) line(line []byte, at int64) {
 		copy(l.prev[:], line[c.r.prev:])
 	}
 	if c.lines == 0 {
-		c.first = l
+		c.head = l
 	} else {
 		c.chain(before, l)
 	}
@@ -189,7 +196,7 @@ func (c *checker) event(l link) {
 	}
 }
 
-// add puts the numbers of the events that follow behind the others.
+// add appends the numbers of the events that follow.
 func (s *numbers) add(i interval) {
 	if last := len(s.runs) - 1; last >= 0 && s.runs[last].to+1 == i.from {
 		s.runs[last].to = i.to

@@ -10,8 +10,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// origin is the first line of every checkpoint: what is signed is a log of this
-// form and nothing else.
+// origin is the first line of every checkpoint: only a log of this form is signed.
 const origin = "holdfast.dev/log/v1"
 
 // The last line of a checkpoint's text: whether the log goes on after it.
@@ -20,7 +19,7 @@ const (
 	stateEnd  = "end"
 )
 
-// checkpoint is what a signature says: the log of this session had this many
+// checkpoint is what a signature states: the log of this session had this many
 // lines, the last of which has this hash.
 type checkpoint struct {
 	session string
@@ -49,8 +48,8 @@ func (c *checkpoint) sign(k note.Signer) ([]byte, error) {
 // signatureLine begins the line of a signature.
 const signatureLine = "— "
 
-// parseCheckpoint reads a signed note in its one spelling, and checks its
-// signature when the key is among keys. An error means that it is none of ours
+// parseCheckpoint reads a signed note in its only spelling, and checks its
+// signature if the key is among keys. An error means that it is not one of ours
 // or that the signature is wrong.
 func parseCheckpoint(signed string, keys note.Verifiers) (checkpoint, error) {
 	var c checkpoint
@@ -78,7 +77,7 @@ func parseCheckpoint(signed string, keys note.Verifiers) (checkpoint, error) {
 	c.key = uint32(sig[0])<<24 | uint32(sig[1])<<16 | uint32(sig[2])<<8 | uint32(sig[3])
 	v, err := keys.Verifier(name, c.key)
 	if err != nil {
-		return c, nil // a key that is not known says nothing about the note
+		return c, nil // an unknown key says nothing about the note
 	}
 	if !v.Verify([]byte(c.text()), sig[4:]) {
 		return c, fmt.Errorf("its signature by the key %08x is wrong", c.key)

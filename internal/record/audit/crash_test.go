@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// crashVar makes this test binary a writer of the log in the directory that it
-// names, until it is killed.
+// crashVar makes this test binary write the log in the directory that it names,
+// until it is killed.
 const crashVar = "AUDIT_TEST_WRITE"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// write says on its output which events are recorded for sure.
+// write prints which events are certainly recorded.
 func write(dir string) {
 	l, err := Create(dir, Options{Session: "crash"})
 	if err != nil {
@@ -47,8 +47,8 @@ func write(dir string) {
 	}
 }
 
-// TestKilled: after kill -9 what was acknowledged is there, the log verifies up
-// to its last whole record, and it says that the end is missing.
+// TestKilled: after kill -9 everything acknowledged is there, the log verifies
+// up to its last whole record, and the report says that the end is missing.
 func TestKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	c := exec.Command(os.Args[0])
@@ -116,7 +116,7 @@ func TestAnOpenLogSaysWhatHasNoSignature(t *testing.T) {
 	}
 }
 
-// interrupted is a log without an end, and the head that was kept of it so far.
+// interrupted is a log without an end, and its newest head.
 func interrupted(t *testing.T) (path string, content []byte, kept int) {
 	t.Helper()
 	l := create(t, Options{})
@@ -151,9 +151,8 @@ func interrupted(t *testing.T) (path string, content []byte, kept int) {
 	return l.Path(), content, kept
 }
 
-// TestCutAnywhere is a power failure: the log ends at any of its bytes. What the
-// head says is on the disk, by the order of writing; where it is not, somebody
-// took it.
+// TestCutAnywhere simulates a power failure: the log ends at any of its bytes. What the
+// head covers is on disk, by the order of writing; if it is not, somebody removed it.
 func TestCutAnywhere(t *testing.T) {
 	path, content, kept := interrupted(t)
 	for size := range len(content) + 1 {
@@ -188,8 +187,8 @@ func TestCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestCutAtCheckpoint: a log that ends with a signature looks whole but for its
-// head.
+// TestCutAtCheckpoint: a log that ends with a signature looks whole, except for
+// its head.
 func TestCutAtCheckpoint(t *testing.T) {
 	path := sample(t)
 	all := lines(read(t, path))
@@ -213,7 +212,7 @@ func TestCutAtCheckpoint(t *testing.T) {
 	}
 }
 
-// TestHead: the head outside is checked as the log is.
+// TestHead: the head outside is checked like the log.
 func TestHead(t *testing.T) {
 	path := sample(t)
 	head := filepath.Join(filepath.Dir(filepath.Dir(path)), "heads", strings.TrimSuffix(filepath.Base(path), suffix)+headSuffix)

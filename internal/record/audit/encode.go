@@ -11,15 +11,15 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// maxLine is what a line has at most, in bytes, without its newline: limits.go
+// maxLine is the length limit of a line in bytes, without its newline: limit.go
 // keeps every event well below it.
 const maxLine = 4 << 20
 
 // rawString is a string that is not UTF-8, for the object "raw" of its line.
 type rawString struct{ name, value string }
 
-// encoder writes the part of a line that follows "prev", which is the same
-// wherever the record comes to stand.
+// encoder writes the part of a line that follows "prev", which is the same at
+// any place in the log.
 type encoder struct {
 	buf  []byte
 	raws []rawString
@@ -126,8 +126,8 @@ func (c *encoder) process(p *event.Process) {
 	c.buf = append(c.buf, '}')
 }
 
-// detail appends the details with their keys sorted by bytes. Keys are words of
-// ours; one that is not shows a defect.
+// detail appends the details with their keys sorted by bytes. Our code writes
+// the keys; an invalid one is a bug.
 func (c *encoder) detail(d map[string]string) error {
 	if len(d) == 0 {
 		return nil
@@ -185,7 +185,7 @@ func (c *encoder) raw() {
 	c.buf = append(c.buf, '}')
 }
 
-// plain says of a byte that it stands for itself in a string.
+// plain reports which bytes represent themselves in a string.
 var plain = func() (t [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'

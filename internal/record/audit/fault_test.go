@@ -18,7 +18,7 @@ import (
 type faulty struct {
 	*os.File
 	write, sync int // which one fails, from 1; 0 for none
-	kept        int // of a write that fails: bytes that are written all the same; -1 for all
+	kept        int // bytes that a failing write writes all the same; -1 for all
 	slow        time.Duration
 	writes      atomic.Int64
 	syncs       atomic.Int64
@@ -55,7 +55,7 @@ func (f *faulty) Sync() error {
 	return f.File.Sync()
 }
 
-// withFault begins a log whose file has a fault.
+// withFault begins a log with a faulty file.
 func withFault(t *testing.T, f *faulty, o Options) (*Log, error) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "log")
@@ -78,7 +78,7 @@ func withFault(t *testing.T, f *faulty, o Options) (*Log, error) {
 	return begin(f, path, k, o)
 }
 
-// failures is how often Failed was called, and with what.
+// failures receives the error of each call of Failed.
 type failures chan error
 
 func (f failures) one(t *testing.T) {
@@ -98,9 +98,9 @@ func (f failures) one(t *testing.T) {
 	}
 }
 
-// TestFaults breaks every write and every sync in each way. Whatever was
-// acknowledged stands in the log; after the failure nothing is, and the log does
-// not pass for whole.
+// TestFaults breaks every write and every sync in each way. Everything
+// acknowledged is in the log; after the failure nothing is acknowledged, and
+// the log does not pass for whole.
 func TestFaults(t *testing.T) {
 	for write := range 8 {
 		for _, kept := range []int{0, -1, 1, 100, 700} {
@@ -167,9 +167,8 @@ func faults(t *testing.T, f *faulty) {
 	}
 }
 
-// TestFaultOfTheEnd: the last of the writes and of the syncs are no less
-// important. Where only the acknowledgement of the last write is lost, the log
-// is whole.
+// TestFaultOfTheEnd: the last write and the last sync matter as much. If only
+// the acknowledgement of the last write is lost, the log is whole.
 func TestFaultOfTheEnd(t *testing.T) {
 	for _, c := range []struct {
 		fault   *faulty
@@ -211,7 +210,7 @@ func TestAShortLogIsSyncedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.mu.Lock()
-	l.disarm(&l.timers.checkpoint) // on a machine that is far too busy a second passes
+	l.disarm(&l.timers.checkpoint) // on a very busy machine a second passes
 	l.mu.Unlock()
 	ended(t, l, map[event.Sensor]int{event.Task: 1})
 	if n := fault.syncs.Load(); n != 1 {
@@ -223,7 +222,7 @@ func TestAShortLogIsSyncedOnce(t *testing.T) {
 	}
 }
 
-// TestNoHead: where the head cannot be kept, the log fails.
+// TestNoHead: if the head cannot be kept, the log fails.
 func TestNoHead(t *testing.T) {
 	told := make(failures, 10)
 	l := create(t, Options{Failed: func(err error) { told <- err }})
@@ -239,7 +238,7 @@ func TestNoHead(t *testing.T) {
 	}
 }
 
-// TestSlow: a slow disk slows who writes, and what waits is bounded.
+// TestSlow: a slow disk slows the writer, and the number of waiting events is bounded.
 func TestSlow(t *testing.T) {
 	f := &faulty{}
 	l, err := withFault(t, f, Options{})
@@ -271,13 +270,12 @@ func TestSlow(t *testing.T) {
 	verified(t, l.Path()).want(t, Complete, "")
 }
 
-// typicalEvent is one as there are most of.
+// typicalEvent is an event of the most frequent kind.
 func typicalEvent(n uint64) event.Event {
 	return event.Event{Sensor: event.Syscall, N: n, Action: event.FileOpen, Object: "/usr/lib/some/where", Verdict: event.Allowed}
 }
 
-// TestDetailKeys: what cannot be written is refused, and that it is lost is
-// recorded.
+// TestDetailKeys: what cannot be written is refused, and its loss is recorded.
 func TestDetailKeys(t *testing.T) {
 	l := create(t, Options{})
 	bad := event.Event{Sensor: event.Syscall, N: 1, Action: event.FileOpen, Detail: map[string]string{"a\"b": "x"}}
@@ -292,7 +290,7 @@ func TestDetailKeys(t *testing.T) {
 	verified(t, l.Path()).want(t, Gaps, `2 events of "syscall" (1-2) were dropped`)
 }
 
-// TestOnDisk: what a head outside speaks of was synced before.
+// TestOnDisk: what a head outside covers was synced before.
 func TestOnDisk(t *testing.T) {
 	f := &faulty{}
 	l, err := withFault(t, f, Options{})

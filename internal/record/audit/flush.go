@@ -2,7 +2,8 @@ package audit
 
 import "time"
 
-// scheduleFlush writes what is in buf: by a timer while it is little, else at once. mu is held, and released for writing.
+// scheduleFlush has buf written: by a timer while it is small, else at once. mu
+// is held, and released for writing.
 func (l *Log) scheduleFlush() error {
 	if len(l.buf) < flushAt {
 		l.startFlushTimer()
@@ -13,9 +14,9 @@ func (l *Log) scheduleFlush() error {
 	return l.flush()
 }
 
-// startFlushTimer writes from time to time, until there is nothing to write: a timer that
-// is armed for one event and disarmed by the next wakes a thread each time,
-// which costs more than to record both. mu is held.
+// startFlushTimer writes at intervals until there is nothing to write: a timer
+// that is armed for one event and disarmed by the next wakes a thread each
+// time, which costs more than recording both. mu is held.
 func (l *Log) startFlushTimer() {
 	if l.timers.flush != nil || l.closed {
 		return
@@ -28,15 +29,14 @@ func (l *Log) startFlushTimer() {
 			l.timers.flush, over = nil, true
 		}
 		l.mu.Unlock()
-		if !over && l.flush() == nil { // its failure is kept
+		if !over && l.flush() == nil { // its error is kept
 			mine.Reset(flushEvery)
 		}
 	})
 	l.timers.flush = mine
 }
 
-// arm starts a timer unless it runs: it does what is to be done, and writes. mu
-// is held.
+// arm starts a timer unless it runs: the timer calls do, and writes. mu is held.
 func (l *Log) arm(t **time.Timer, after time.Duration, do func() error) {
 	if *t != nil || l.closed {
 		return
@@ -50,7 +50,7 @@ func (l *Log) arm(t **time.Timer, after time.Duration, do func() error) {
 		}
 		*t = nil
 		if l.usable() == nil {
-			do() // its failure is kept
+			do() // its error is kept
 		}
 		l.mu.Unlock()
 		l.flush() // likewise
@@ -66,7 +66,7 @@ func (l *Log) disarm(t **time.Timer) {
 	}
 }
 
-// flush writes what is in buf, with what others put there meanwhile.
+// flush writes buf, with what other goroutines added meanwhile.
 func (l *Log) flush() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()

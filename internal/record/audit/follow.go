@@ -31,7 +31,7 @@ func Follow(ctx context.Context, path string, each func(*Record) error) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		open := locked(f) // asked before reading: what was written before the writer went is read
+		open := locked(f) // checked before reading, so that everything the writer wrote before it exited is read
 		ended, err := t.read(ctx, f)
 		if err != nil {
 			return err
@@ -53,15 +53,15 @@ func Follow(ctx context.Context, path string, each func(*Record) error) error {
 	}
 }
 
-// follower is how far a log was read.
+// follower is how far a log has been read.
 type follower struct {
 	each   func(*Record) error
-	rest   []byte // of a line whose end is not there yet
+	rest   []byte // of an incomplete line
 	line   int
 	damage DamageError
 }
 
-// read reads what is new, and reports whether that was the end of the log.
+// read reads new lines, and reports whether the log has ended.
 func (t *follower) read(ctx context.Context, f io.Reader) (ended bool, err error) {
 	buf := make([]byte, 64<<10)
 	for ctx.Err() == nil {

@@ -12,16 +12,16 @@ import (
 // headSuffix ends the name of a file with the newest checkpoint of a log.
 const headSuffix = ".note"
 
-// How often checkpoints leave the log at most, but for urgent ones.
+// How often checkpoints leave the log at most, except urgent ones.
 const (
 	syncEvery   = 200 * time.Millisecond // to the disk, and to the directory of heads
 	anchorEvery = 10 * time.Second       // to the anchors
-	anchorWait  = 5 * time.Second        // the end of a run waits for them so long
+	anchorWait  = 5 * time.Second        // how long the end of a run waits for them
 )
 
-// keeper brings checkpoints to where the log cannot be cut short unnoticed: the
-// log to the disk first, then the checkpoint to the directory of heads and to
-// the anchors. What is kept there speaks only of what survives a power failure.
+// keeper brings checkpoints to where cutting the log short is noticed: first it
+// syncs the log, then it writes the checkpoint to the directory of heads and to
+// the anchors. What is kept there covers only what survives a power failure.
 type keeper struct {
 	log     *Log
 	path    string // of the head
@@ -30,7 +30,7 @@ type keeper struct {
 	wakeNow chan struct{} // and it is urgent; likewise
 	stop    chan struct{}
 	done    chan struct{}
-	named   bool // the name of the log is on the disk; owned by who keeps
+	named   bool // the name of the log is on disk; owned by the goroutine that keeps checkpoints
 
 	mu     sync.Mutex // guards what follows
 	newest []byte
@@ -72,7 +72,7 @@ func (k *keeper) offer(signed []byte, urgent bool) {
 	}
 }
 
-// expectEnd leaves the checkpoints that follow to end.
+// expectEnd leaves later checkpoints to end.
 func (k *keeper) expectEnd() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +91,7 @@ func (k *keeper) run() {
 			return
 		case <-k.wake:
 		}
-		k.keepNewest() // its failure is the log's
+		k.keepNewest() // its failure is a failure of the log
 		pause := time.NewTimer(syncEvery)
 		select {
 		case <-k.stop:
@@ -103,10 +103,10 @@ func (k *keeper) run() {
 	}
 }
 
-// sync brings the log, its name and a new head to the disk, all at once: a file
-// system with a journal commits them together, and who waits does so once. Only
-// then is the head put in place of the old one. Its own name gets to the disk
-// when the file system commits next: nobody waits for that.
+// sync brings the log, its name and a new head to disk, all at once: a
+// journaling file system commits them together, so the caller waits once. Only
+// then does the new head replace the old one. The replacement reaches the disk
+// with the file system's next commit, without waiting for it.
 func (k *keeper) sync(signed []byte) error {
 	var next string
 	steps := []func() error{
@@ -153,8 +153,7 @@ func (k *keeper) keepNewest() error {
 	return nil
 }
 
-// end waits for what is going on, and keeps the last checkpoint when the log is
-// whole.
+// end waits for work in progress, and keeps the last checkpoint if the log is whole.
 func (k *keeper) end(whole bool) error {
 	close(k.stop)
 	<-k.done
@@ -173,8 +172,8 @@ func (k *keeper) end(whole bool) error {
 	return err
 }
 
-// publisher brings the newest checkpoint to one anchor: one that is slow or away
-// keeps nobody waiting.
+// publisher brings the newest checkpoint to one anchor: a slow or unreachable
+// one blocks nothing.
 type publisher struct {
 	anchor Anchor
 	wake   chan struct{} // of capacity 1
@@ -230,7 +229,7 @@ func (p *publisher) publish() {
 	}
 }
 
-// end waits until the anchor has the last checkpoint, or for too long.
+// end waits until the anchor has the last checkpoint, or the limit is over.
 func (p *publisher) end(limit <-chan time.Time) error {
 	select {
 	case <-p.done:

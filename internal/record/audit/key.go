@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -15,8 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// keyName is the name of every key that signs logs: which one it was is said by
-// its hash.
+// keyName is the name of every key that signs logs; the hash identifies the key.
 const keyName = "holdfast.dev/log"
 
 // Files of the directory of keys. A public key's file is named after its hash.
@@ -31,6 +31,10 @@ type PublicKey struct {
 	Hash    string // 8 hexadecimal digits
 	Current bool   // it signs now
 }
+
+// Warm computes the table for making keys and signatures: crypto/ed25519 does
+// that once in a process, in half a millisecond.
+func Warm() { ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)) }
 
 // loadKey reads the signing key of a directory, and makes one when there is none.
 func loadKey(dir string) (note.Signer, error) {
@@ -69,9 +73,8 @@ func readKey(dir string) (note.Signer, error) {
 	return k, nil
 }
 
-// makeKey writes a new key, the public half first: a log that nobody can check
-// must not come to be. Unless it is to replace, a key that is there meanwhile
-// stays.
+// makeKey writes a new key, the public half first: there must be no log that
+// cannot be checked. Unless replacing is set, a key that was made meanwhile stays.
 func makeKey(dir string, replacing bool) error {
 	if err := makePrivateDir(dir); err != nil {
 		return err
@@ -109,8 +112,7 @@ func keyHash(text string) string {
 }
 
 // Rotate makes a new key and removes the private half of the old one: what it
-// signed can still be verified, and nobody can sign with it any more, but for
-// the runs that are going on.
+// signed can still be verified, and only runs in progress can still sign with it.
 func Rotate(dir string) (PublicKey, error) {
 	if err := makeKey(dir, true); err != nil {
 		return PublicKey{}, fmt.Errorf("making a new key: %w", err)

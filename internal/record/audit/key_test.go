@@ -64,7 +64,7 @@ func must[V any](v V, err error) V {
 	return v
 }
 
-// TestFirstUse: of several first runs at once, all sign with one key.
+// TestFirstUse: several first runs at once all sign with one key.
 func TestFirstUse(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "keys")
 	hashes := make(chan uint32, 8)
@@ -92,7 +92,7 @@ func TestFirstUse(t *testing.T) {
 	}
 }
 
-// TestBadKey: with a key that others can read, or that is none, nothing begins.
+// TestBadKey: with a key that others can read, or an invalid one, nothing begins.
 func TestBadKey(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// What stands in a record at most, in bytes unless it says otherwise: what is
-// longer is cut, and the details say how long it was and which hash it had.
+// Limits of a record, in bytes unless stated otherwise: what is longer is cut,
+// and the details give its length and its hash.
 const (
 	maxText   = 8 << 10  // of a string: twice the longest path
 	maxArgv   = 64 << 10 // of all arguments
@@ -20,8 +20,8 @@ const (
 	maxDetail = 64 << 10 // of the values of all details
 )
 
-// cutPrefix begins the key of a detail that says what was cut. Its value is the
-// length of the whole in bytes and its SHA-256.
+// cutPrefix begins the key of a detail about a cut. Its value is the length of
+// the whole in bytes and its SHA-256.
 const cutPrefix = "cut."
 
 // limiter cuts an event. It copies what the event shares with its sender.
@@ -30,7 +30,7 @@ type limiter struct {
 	copied bool // e.Detail is ours
 }
 
-// limit cuts what of e is too long to be recorded.
+// limit cuts the parts of e that are too long to be recorded.
 func limit(e *event.Event) {
 	l := limiter{e: e}
 	sensor := string(e.Sensor)
@@ -56,7 +56,7 @@ func (l *limiter) text(name string, s *string) {
 	}
 }
 
-// noteCut adds the detail about what was cut of name.
+// noteCut adds the detail about a cut of name.
 func (l *limiter) noteCut(name, length, hash string) {
 	if !l.copied {
 		l.e.Detail = maps.Clone(l.e.Detail)

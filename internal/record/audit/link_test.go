@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDirectoriesAreNoLinks has a link in place of each directory: it could
-// lead into a workspace, where what runs inside would have the record in view.
+// TestDirectoriesAreNoLinks puts a link in place of each directory: it could
+// lead into a workspace, where what runs inside could see the record.
 func TestDirectoriesAreNoLinks(t *testing.T) {
 	for _, name := range []string{"log", "keys", "heads"} {
 		t.Run(name, func(t *testing.T) {

@@ -18,11 +18,10 @@ type Info struct {
 	Path    string
 	Start   time.Time // of the first record; of the file when that cannot be read
 	Size    int64     // bytes
-	Open    bool      // its run is going on
+	Open    bool      // its run is in progress
 }
 
-// List finds the logs of a directory, the newest first. There are none where the
-// directory is missing.
+// List finds the logs of a directory, the newest first. A missing directory has none.
 func List(dir string) ([]Info, error) {
 	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
@@ -57,7 +56,7 @@ func readInfo(path string) (Info, error) {
 	line, err := bufio.NewReaderSize(f, 64<<10).ReadSlice('\n')
 	var r Record
 	if err == nil && parseLine(line[:len(line)-1], &r) == nil && r.at[mTime].to != 0 {
-		i.Start = r.time()
+		i.Start = r.time
 	}
 	return i, nil
 }
@@ -78,7 +77,8 @@ func (e *FindError) Error() string {
 	return fmt.Sprintf("there is no record of a session %q", e.Session)
 }
 
-// Find finds the log of a session by its id or a unique prefix of it; "" is the newest. The error is a *FindError when it is not found.
+// Find finds the log of a session by its id or a unique prefix of it; "" is the
+// newest. The error is a *FindError if it is not found.
 func Find(dir, session string) (Info, error) {
 	infos, err := List(dir)
 	if err != nil {
@@ -103,17 +103,17 @@ func Find(dir, session string) (Info, error) {
 	return Info{}, e
 }
 
-// prunedDir is where below the directory of heads those of pruned logs are, the
-// last maxPruned by their names.
+// prunedDir is the directory, below that of heads, with the heads of pruned
+// logs: the last maxPruned by name.
 const (
 	prunedDir = "pruned"
 	maxPruned = 1000
 )
 
-// Prune removes the logs of runs that have ended, but for those that stay, and returns
-// them; with try it only returns them. It asks stays with the newest first: i is the
-// n-th, and so many bytes are in it and all before. The heads of those removed are set
-// aside, so that a log that is gone for another reason is missed.
+// Prune removes the logs of ended runs, except those that stay, and returns them;
+// if try is set, it only returns them. It calls stays with the newest first: i is
+// the n-th, and it and all before it have so many bytes. The heads of removed logs
+// are set aside, so that a log that is gone for another reason counts as lost.
 func Prune(dir, heads string, try bool, stays func(i Info, n int, bytes int64) bool) (removed []Info, err error) {
 	infos, err := List(dir)
 	if err != nil {
@@ -135,12 +135,25 @@ func Prune(dir, heads string, try bool, stays func(i Info, n int, bytes int64) b
 	return removed, nil
 }
 
-// fits reports whether there are few logs in dir yet, by their number and sizes alone:
-// to look into each of them is a tenth of a short run.
-func fits(dir string) (bool, error) {
+// Sizes are added up after a log of more than smallLog, and at each addUpEvery-th log:
+// small ones in between add little to MaxTotal.
+const (
+	smallLog   = 1 << 20
+	addUpEvery = 16
+)
+
+// fits reports whether dir has few logs so far, by their number and sizes
+// alone: reading each of them takes a tenth of a short run. last is the newest.
+func fits(dir, last string) (bool, error) {
 	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
 		return false, fmt.Errorf("looking for records: %w", err)
+	}
+	if len(paths) > MaxRuns+moreRuns {
+		return false, nil
+	}
+	if st, err := os.Lstat(last); err == nil && st.Size() <= smallLog && len(paths)%addUpEvery != 0 {
+		return true, nil
 	}
 	size := int64(0)
 	for _, path := range paths {
@@ -152,12 +165,12 @@ func fits(dir string) (bool, error) {
 			size += st.Size()
 		}
 	}
-	return len(paths) <= MaxRuns+moreRuns && size <= MaxTotal, nil
+	return size <= MaxTotal, nil
 }
 
-// Remove removes a log that has ended, so that Lost does not miss it; heads is the
-// directory of heads, "" the one beside that of the logs. Its head is set aside first: were the log removed first and the
-// rest interrupted, somebody would look for it.
+// Remove removes a log that has ended, so that Lost does not list it; heads is the
+// directory of heads, "" the one beside that of the logs. The head is set aside
+// first: if the log were removed first and the rest interrupted, Lost would list it.
 func Remove(i Info, heads string) error {
 	_, heads = defaultDirs(filepath.Dir(i.Path), "", heads)
 	aside := filepath.Join(heads, prunedDir)
@@ -176,15 +189,14 @@ func Remove(i Info, heads string) error {
 		err = os.Remove(old[0])
 		old = old[1:]
 	}
-	if errors.Is(err, fs.ErrNotExist) { // another run's end was faster
+	if errors.Is(err, fs.ErrNotExist) { // another run pruned first
 		return nil
 	}
 	return err
 }
 
-// Lost lists the sessions of which there is a head and no log, though nobody
-// pruned it: somebody removed it. What is no file is no log: a link or directory
-// of its name is what List passes over.
+// Lost lists the sessions with a head and no log that were not pruned: somebody removed
+// the log. Only a regular file is a log: List skips a link or a directory of its name.
 func Lost(dir, heads string) ([]string, error) {
 	_, heads = defaultDirs(dir, "", heads)
 	paths, err := filesWithSuffix(heads, headSuffix)

@@ -72,18 +72,34 @@ func TestOldLogsGo(t *testing.T) {
 	}
 }
 
+// TestLargeLogsGoToo: sizes are added up after a large log, and now and then.
 func TestLargeLogsGoToo(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
+	old(t, dir, addUpEvery-2, MaxTotal/3)
+	end := func(name string, size int64) []string {
+		l, err := Create(dir, Options{Session: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size > 0 {
+			if err := os.Truncate(l.Path(), size); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return left(t, dir)
+	}
+	if got := end("small", 0); len(got) != addUpEvery-1 {
+		t.Errorf("after a small log %q are left", got)
+	}
+	if got := end("small2", 0); !slices.Equal(got, []string{"small2", "small", "20200013-x", "20200012-x"}) {
+		t.Errorf("after %d logs %q are left", addUpEvery, got)
+	}
 	old(t, dir, 5, MaxTotal/3)
-	l, err := Create(dir, Options{Session: "new"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := left(t, dir); !slices.Equal(got, []string{"new", "20200004-x", "20200003-x"}) {
-		t.Errorf("left are %q", got)
+	if got := end("large", smallLog+1); len(got) != 5 || got[0] != "large" {
+		t.Errorf("after a large log %q are left", got)
 	}
 }
 
@@ -155,7 +171,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What stands in the place of a log and is no file is not listed: it is missed.
+// A link or directory in place of a log is not listed: the log counts as lost.
 func TestLinkIsNoLog(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	old(t, dir, 2, 0)
@@ -199,7 +215,7 @@ func TestRemove(t *testing.T) {
 	if lost, err := Lost(dir, ""); err != nil || len(lost) != 0 {
 		t.Errorf("lost: %q, %v", lost, err)
 	}
-	old(t, dir, 1, 0) // again, and of this one no head was kept
+	old(t, dir, 1, 0) // again, and this one has no head
 	if err := errors.Join(os.Remove(filepath.Join(heads, "20200000-x"+headSuffix)), Remove(infos[0], heads)); err != nil {
 		t.Error(err)
 	}

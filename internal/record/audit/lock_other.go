@@ -4,7 +4,7 @@ package audit
 
 import "os"
 
-// openPlain is of other systems.
+// openPlain has no flags on other systems.
 const openPlain = 0
 
 // lockFile does nothing: no run writes a log on this system.

@@ -20,7 +20,7 @@ import (
 // How the writer batches.
 const (
 	flushEvery      = 8 * time.Millisecond // an observed event waits for others at most this long
-	flushAt         = 256 << 10            // bytes; who observes the event that fills them writes them, and waits for a slow disk
+	flushAt         = 256 << 10            // bytes; the caller whose event fills them writes them, and waits for a slow disk
 	checkpointAfter = time.Second          // a record waits for a signature this long
 	checkpointAt    = 1024                 // records
 )
@@ -48,7 +48,7 @@ type Log struct {
 
 	writing sync.Mutex // held while the file is written to; taken before mu
 	file    file
-	spare   []byte // owned by who holds writing
+	spare   []byte // guarded by writing
 
 	mu     sync.Mutex // guards what follows
 	buf    []byte     // lines that are not written yet
@@ -105,15 +105,15 @@ func begin(f file, path string, k note.Signer, o Options) (*Log, error) {
 // Path is where the record is.
 func (l *Log) Path() string { return l.path }
 
-// Emit records an event and returns when it is written, so that it survives this
-// process. An error means that it is not recorded: who asks before a privileged
-// action must not let it happen.
+// Emit records an event and returns when it is written, so that it survives
+// this process. An error means that it is not recorded: a caller that guards a
+// privileged action must not let it happen.
 func (l *Log) Emit(e event.Event) error {
 	_, err := l.Put(e)
 	return err
 }
 
-// Put is Emit, and says which record of the log the event is.
+// Put is Emit, and returns the number of the record in the log.
 func (l *Log) Put(e event.Event) (seq uint64, err error) {
 	if seq, err = l.add(e, false); err == nil {
 		err = l.flush()
@@ -124,16 +124,15 @@ func (l *Log) Put(e event.Event) (seq uint64, err error) {
 	return seq, nil
 }
 
-// Observe records an event that decides nothing. It is written soon after; above
-// what a run may have recorded it is counted and summarised. An error means that
-// the log has failed.
+// Observe records an event that decides nothing. It is written soon after; beyond the
+// limits of a run it is counted and summarised. An error means that the log has failed.
 func (l *Log) Observe(e event.Event) error {
 	_, err := l.PutLater(e)
 	return err
 }
 
-// PutLater is Observe, and says which record of the log the event is; 0 when it
-// stands summarised.
+// PutLater is Observe, and returns the number of the record in the log; 0 if
+// the event is only summarised.
 func (l *Log) PutLater(e event.Event) (seq uint64, err error) {
 	if seq, err = l.add(e, true); err != nil {
 		return 0, fmt.Errorf("recording an event: %w", err)
@@ -141,8 +140,8 @@ func (l *Log) PutLater(e event.Event) (seq uint64, err error) {
 	return seq, nil
 }
 
-// add puts a line for e behind the others and says which it is, 0 for none. One
-// that is observed is written later.
+// add appends a line for e and returns its number, 0 for none. An observed
+// event is written later.
 func (l *Log) add(e event.Event, observed bool) (uint64, error) {
 	e.Session = l.session
 	if e.Time.IsZero() {
@@ -153,7 +152,7 @@ func (l *Log) add(e event.Event, observed bool) (uint64, error) {
 	defer l.encoders.Put(c)
 	var body []byte
 	var err error
-	ours := e.Sensor == event.Record // the log numbers its own
+	ours := e.Sensor == event.Record // the log numbers its own events
 	if !ours {
 		body, err = c.body(&e)
 	}
@@ -174,7 +173,7 @@ func (l *Log) add(e event.Event, observed bool) (uint64, error) {
 	}
 	if err != nil {
 		if observed {
-			return 0, nil // that it is lost gets recorded
+			return 0, nil // its loss gets recorded
 		}
 		return 0, err
 	}
@@ -190,10 +189,10 @@ func (l *Log) add(e event.Event, observed bool) (uint64, error) {
 	return seq, nil
 }
 
-// errCut says that an observed event stands summarised.
+// errCut means that an observed event is only summarised.
 var errCut = errors.New("more was observed than is recorded one by one")
 
-// admit reports why there is no room for e, and counts it then. mu is held.
+// admit returns why there is no room for e, and then counts it. mu is held.
 func (l *Log) admit(e *event.Event, body int, observed bool) error {
 	if observed {
 		if reason := l.budget.take(e, body); reason != "" {
@@ -209,7 +208,7 @@ func (l *Log) admit(e *event.Event, body int, observed bool) error {
 	return nil
 }
 
-// usable reports why nothing can be recorded. mu is held.
+// usable returns why nothing can be recorded. mu is held.
 func (l *Log) usable() error {
 	if l.err != nil {
 		return l.err
@@ -245,8 +244,7 @@ func (l *Log) appendOwn(action, object string, detail map[string]string) (event.
 	return e, nil
 }
 
-// appendLine appends a line to what is to be written: body is what follows "prev". mu
-// is held.
+// appendLine appends a line to buf: body is what follows "prev". mu is held.
 func (l *Log) appendLine(body []byte) {
 	start := len(l.buf)
 	l.seq++
@@ -265,8 +263,8 @@ func (l *Log) appendLine(body []byte) {
 	}
 }
 
-// checkpoint appends a signed line, and has it kept elsewhere: at once when it
-// is urgent. mu is held.
+// checkpoint appends a signed line, and has it kept elsewhere, at once if it is
+// urgent. mu is held.
 func (l *Log) checkpoint(end, urgent bool) error {
 	l.disarm(&l.timers.checkpoint)
 	c := checkpoint{session: l.session, lines: l.seq, head: string(l.head[:]), time: l.now(), end: end}
@@ -293,9 +291,9 @@ func (l *Log) fail(err error) error {
 	return l.err
 }
 
-// Close ends the record with a signature, and removes old ones: here, where
-// nobody waits for the start of a command. An error means that the record is not
-// whole, or that it is not kept everywhere.
+// Close ends the record with a signature, and removes old ones: here no command
+// waits to start. An error means that the record is not whole, or that it is
+// not kept everywhere.
 func (l *Log) Close() error {
 	first, err := l.stop(func() error { return l.checkpoint(true, true) })
 	if err != nil {
@@ -305,15 +303,15 @@ func (l *Log) Close() error {
 		return nil
 	}
 	dir, heads := filepath.Dir(l.path), filepath.Dir(l.keeper.path)
-	if fits, err := fits(dir); fits || err != nil {
+	if fits, err := fits(dir, l.path); fits || err != nil {
 		return err
 	}
 	_, err = Prune(dir, heads, false, func(_ Info, n int, bytes int64) bool { return n <= MaxRuns && bytes <= MaxTotal })
 	return err
 }
 
-// stop ends writing: what is lost is said, sign signs, and all of it is on disk and
-// kept elsewhere. First is false where it was stopped before.
+// stop ends writing: it reports losses, signs with sign, and waits until all of
+// it is on disk and kept elsewhere. first is false if it was stopped before.
 func (l *Log) stop(sign func() error) (first bool, err error) {
 	l.mu.Lock()
 	l.noted = nil

@@ -13,32 +13,32 @@ import (
 
 // How losses are reported.
 const (
-	reportAfter = time.Second      // after the first
+	reportAfter = time.Second      // likewise, after reportMany reports: a flood of days fills no disk with reports
 	reportSlow  = 10 * time.Second // likewise, once there were reportMany: a flood of days fills no disk with reports
 	reportMany  = 300
 	maxRanges   = 200 // intervals of one report: they fit into a detail
 	maxActions  = 100 // counts of one report
 )
 
-// loss is events of one sensor that are not recorded one by one.
+// loss is the events of one sensor that are not recorded one by one.
 type loss struct {
 	action  string // RecordCut or RecordDrop
 	sensor  event.Sensor
 	reason  string
 	count   uint64
 	numbers ranges
-	coarse  bool // numbers is one interval, in which others may stand recorded
+	coarse  bool // numbers is one interval, which may include events that are recorded
 	actions map[string]uint64
 }
 
-// lossKey is what makes a report of its own.
+// lossKey groups losses: each key has its own report.
 type lossKey struct {
 	action string
 	sensor event.Sensor
 	reason string
 }
 
-// losses are those that are not reported yet.
+// losses are the losses that are not reported yet.
 type losses struct {
 	open    map[lossKey]*loss
 	reports int
@@ -72,11 +72,11 @@ func (l *Log) countLoss(action string, e *event.Event, reason string) {
 	x.numbers.add(interval{e.N, e.N})
 	switch {
 	case x.coarse, len(x.numbers) >= maxRanges && l.size+4*maxText > l.max:
-		// The log is full: nothing may make it grow faster than by time.
+		// The log is full: it may grow only with time.
 		x.coarse = true
 		x.numbers = ranges{{x.numbers[0].from, x.numbers[len(x.numbers)-1].to}}
 	case len(x.numbers) >= maxRanges:
-		l.reportLosses() // its failure is kept
+		l.reportLosses() // its error is kept
 	}
 }
 
@@ -102,7 +102,7 @@ func (l *Log) reportLosses() error {
 }
 
 // Settle records the losses so far, and returns when Options.Noted has returned for each.
-// It is not called for later ones, so that what it uses can be closed.
+// Noted is not called for later losses, so that the caller can close what Noted uses.
 func (l *Log) Settle() error {
 	l.mu.Lock()
 	err := l.usable()
@@ -118,8 +118,7 @@ func (l *Log) Settle() error {
 	return nil
 }
 
-// detail says what was lost: "ranges" only where "from" and "to" do not say it
-// already.
+// detail describes what was lost, with "ranges" only if "from" and "to" do not suffice.
 func (x *loss) detail() map[string]string {
 	d := map[string]string{"of": string(x.sensor), "reason": x.reason, "count": strconv.FormatUint(x.count, 10)}
 	if n := len(x.numbers); n > 0 {

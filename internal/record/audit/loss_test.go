@@ -22,7 +22,7 @@ func flood(t *testing.T, l *Log, n int, e event.Event) {
 	}
 }
 
-// sizeOf is the size of the file, with what is not written yet.
+// sizeOf is the size of the file, with unwritten lines.
 func sizeOf(l *Log) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func endWith(t *testing.T, l *Log, syscalls uint64) Report {
 // denied or marked are not hidden by others; nothing is lost silently.
 func TestFloodIsSummarised(t *testing.T) {
 	l := create(t, Options{MaxBytes: 1 << 30})
-	now := l.now().Add(time.Minute) // no time goes by
+	now := l.now().Add(time.Minute) // time does not advance
 	l.mu.Lock()
 	for i := range l.budget.buckets {
 		l.budget.buckets[i] = bucket{1000, now}
@@ -80,8 +80,8 @@ func TestFloodIsSummarised(t *testing.T) {
 	}
 }
 
-// TestFloodDoesNotFill: one kind takes two thirds at most of what there is for
-// what is observed, so that there is room for others, and for decisions.
+// TestFloodDoesNotFill: one kind takes at most two thirds of the space for
+// observed events, so that there is room for others, and for decisions.
 func TestFloodDoesNotFill(t *testing.T) {
 	const limit = 1 << 20
 	l := create(t, Options{MaxBytes: limit})
@@ -111,8 +111,8 @@ func TestFloodDoesNotFill(t *testing.T) {
 	}
 }
 
-// TestFull: what cannot be recorded is an error, so that it does not happen; the
-// end of the session is recorded, and what was refused is counted.
+// TestFull: recording fails, so that the attempt does not happen; the end of
+// the session is recorded, and what was refused is counted.
 func TestFull(t *testing.T) {
 	l := create(t, Options{MaxBytes: 64 << 10})
 	n, refused := uint64(0), uint64(0)
@@ -165,7 +165,7 @@ func TestReportsDoNotFill(t *testing.T) {
 	}
 }
 
-// TestBudget: what is not used is saved up to the burst, and a class does not
+// TestBudget: unused tokens are saved up to the burst, and a class does not
 // take another's.
 func TestBudget(t *testing.T) {
 	now := time.Unix(1000, 0)
@@ -196,7 +196,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestAccounts: what the sensors had is compared with what is there.
+// TestAccounts compares the counts of the sensors with the log.
 func TestAccounts(t *testing.T) {
 	open := func(n uint64) event.Event { return event.Event{Sensor: event.Syscall, N: n, Action: event.FileOpen} }
 	gone := func(action string, d ...string) event.Event {

@@ -17,8 +17,8 @@ type witness struct {
 	err    error // it is not valid
 }
 
-// readWitnesses reads what was kept outside. It comes before the log is read, for it
-// was written after what it speaks of.
+// readWitnesses reads the checkpoints kept outside. It runs before the log is
+// read, because each was written after the lines that it covers.
 func (v *verifier) readWitnesses(path string, o VerifyOptions) []witness {
 	var all []witness
 	head, err := os.ReadFile(filepath.Join(o.Heads, strings.TrimSuffix(filepath.Base(path), suffix)+headSuffix))
@@ -44,7 +44,7 @@ func (v *verifier) readWitnesses(path string, o VerifyOptions) []witness {
 	return all
 }
 
-// checkSession checks that the log is of the session that was asked for: the whole,
+// checkSession checks that the log is of the requested session: the whole,
 // signed log of another run may have been put in its place, with its head.
 func (v *verifier) checkSession(session string) {
 	if session != "" && v.report.Session != "" && v.report.Session != session {

@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// span is where a value stands in a line: a string without its quotes, an
-// object or list with its brackets. to is 0 when there is none.
+// span is the place of a value in a line: a string without its quotes, an
+// object or list with its brackets. to is 0 if there is none.
 type span struct {
 	from, to int32
 	escaped  bool // the string has an escape
@@ -35,8 +35,8 @@ func (e *errForm) Error() string {
 	return fmt.Sprintf("byte %d of the line: %s", e.at, e.what)
 }
 
-// parser reads a line and accepts the canonical spelling alone, so that two
-// lines that mean the same are the same bytes.
+// parser reads a line and accepts only the canonical spelling, so that two
+// lines with the same meaning are the same bytes.
 type parser struct {
 	b   []byte
 	at  int
@@ -88,8 +88,8 @@ func (p *parser) expect(s string) {
 	p.at += len(s)
 }
 
-// ends reads a comma, or the bracket that closes an object or list, and reports
-// whether it was that.
+// ends reads a comma, or the closing bracket of an object or list, and reports
+// whether it was the bracket.
 func (p *parser) ends(bracket byte) bool {
 	if p.err == nil && p.at < len(p.b) {
 		switch p.b[p.at] {
@@ -107,15 +107,16 @@ func (p *parser) ends(bracket byte) bool {
 
 // number reads an integer from 1, without leading zeros.
 func (p *parser) number() uint64 {
-	start := p.at
+	start, end := p.at, p.at
 	var n uint64
 	for _, c := range p.b[start:min(len(p.b), start+19)] {
 		if c-'0' > 9 {
 			break
 		}
 		n = n*10 + uint64(c-'0')
-		p.at++
+		end++
 	}
+	p.at = end
 	if p.err != nil || p.at == start || p.b[start] == '0' || n > math.MaxInt64 {
 		p.at = start
 		p.fail("here should stand an integer from 1, without leading zeros")
@@ -127,28 +128,30 @@ func (p *parser) hash() {
 	if p.err != nil {
 		return
 	}
-	if len(p.b)-p.at >= hashLen {
-		good := 0
-		for _, c := range p.b[p.at : p.at+hashLen] {
-			good += int(hexByte[c])
-		}
-		if good == hashLen {
-			p.at += hashLen
-			return
-		}
+	if len(p.b)-p.at >= hashLen && areHex(p.b[p.at:p.at+hashLen]) {
+		p.at += hashLen
+		return
 	}
 	p.fail("here should stand a SHA-256 in 64 lower-case hexadecimal digits")
 }
 
-// hexByte is 1 for the digits of a hash.
-var hexByte = func() (t [256]uint8) {
-	for _, c := range hexDigits {
-		t[c] = 1
+// areHex reports whether all bytes are lower-case hexadecimal digits. It looks
+// at eight at once: each sum has its highest bit set from one character on, a
+// bound of '0' to '9' or 'a' to 'f'.
+func areHex(digits []byte) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	good := uint64(high)
+	for ; len(digits) >= 8; digits = digits[8:] {
+		x := binary.LittleEndian.Uint64(digits)
+		low := x &^ high
+		decimal := (low + ones*(0x80-'0')) &^ (low + ones*(0x80-'9'-1))
+		letter := (low + ones*(0x80-'a')) &^ (low + ones*(0x80-'f'-1))
+		good &= (decimal | letter) &^ x
 	}
-	return t
-}()
+	return good == high
+}
 
-func isHex(c byte) bool { return hexByte[c] == 1 }
+func isHex(c byte) bool { return strings.IndexByte(hexDigits, c) >= 0 }
 
 // nonEmptyString reads a string that is not empty.
 func (p *parser) nonEmptyString() span {
@@ -159,7 +162,7 @@ func (p *parser) nonEmptyString() span {
 	return s
 }
 
-// readString reads a string in the one spelling that AppendString has for it.
+// readString reads a string in the only spelling that AppendString writes.
 func (p *parser) readString() span {
 	if p.at >= len(p.b) || p.b[p.at] != '"' {
 		p.fail("here should stand a string")
@@ -167,9 +170,13 @@ func (p *parser) readString() span {
 	}
 	p.at++
 	s := span{from: int32(p.at)}
-	b, i := p.b, p.at
-	for p.err == nil {
-		i = skipPlain(b, i)
+	b, i := p.b, skipPlain(p.b, p.at)
+	if i < len(b) && b[i] == '"' && p.err == nil { // the usual case
+		s.to = int32(i)
+		p.at = i + 1
+		return s
+	}
+	for ; p.err == nil; i = skipPlain(b, i) {
 		p.at = i
 		switch {
 		case i >= len(b):
@@ -194,10 +201,9 @@ func (p *parser) readString() span {
 	return span{}
 }
 
-// skipPlain is the place of the first byte from i that does not stand for itself
-// in a string. It looks at eight bytes at once: those below a space, from 0x80,
-// or equal to a quote or a backslash get their highest bit set in special, and
-// the lowest such bit is exact.
+// skipPlain returns the index of the first byte from i that is not plain. It looks
+// at eight bytes at once: those below a space, from 0x80, or equal to a quote or a
+// backslash get their highest bit set in special, and the lowest such bit is exact.
 func skipPlain(b []byte, i int) int {
 	const ones, high = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {
@@ -239,10 +245,11 @@ func (p *parser) event() {
 	p.raws()
 }
 
-// members reads those of the line, or of "process", after member last.
+// members reads the members of the line, or of "process", after member last.
 func (p *parser) members(last int, process bool) {
 	for p.err == nil {
-		if last = memberAfter(last, p.name(), process); last < 0 {
+		if last = p.memberAfter(last, process); last < 0 {
+			p.name()
 			p.fail("this member is unknown, stands twice or is out of order")
 			return
 		}
@@ -251,25 +258,6 @@ func (p *parser) members(last int, process bool) {
 			return
 		}
 	}
-}
-
-// name reads the name of a member with its colon. It is not consumed when it
-// is not one, so that an error names its place.
-func (p *parser) name() []byte {
-	if p.err != nil || p.at >= len(p.b) || p.b[p.at] != '"' {
-		return nil
-	}
-	rest := p.b[p.at+1:]
-	for i, c := range rest[:min(len(rest), maxKey+1)] {
-		if c == '"' {
-			if i+1 >= len(rest) || rest[i+1] != ':' {
-				return nil
-			}
-			p.at += i + 3
-			return rest[:i]
-		}
-	}
-	return nil
 }
 
 // value reads the value of member m.
@@ -295,7 +283,10 @@ func (p *parser) value(m int) {
 		}
 		switch v := p.b[s.from:s.to]; m {
 		case mTime:
-			p.time(v)
+			var ok bool
+			if p.r.time, ok = parseTime(v); !ok {
+				p.fail("this is no time in UTC, in the only spelling of RFC 3339 that a record has")
+			}
 		case mVerdict:
 			if string(v) != "allowed" && string(v) != "denied" {
 				p.fail("a verdict is allowed or denied")
@@ -337,7 +328,7 @@ func (p *parser) pairs() {
 }
 
 // raws checks that each member of "raw" holds bytes that are not UTF-8, and
-// that the string of that name is what is left of them.
+// that the string of that name is their form in JSON.
 func (p *parser) raws() {
 	if p.err != nil || p.r.at[mRaw].to == 0 {
 		return

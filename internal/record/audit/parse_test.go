@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// encoded is the line of an event, the first of a log.
+// encoded is the line of an event that is the first of a log.
 func encoded(t testing.TB, e event.Event) []byte {
 	t.Helper()
 	var c encoder
@@ -25,7 +25,7 @@ func encoded(t testing.TB, e event.Event) []byte {
 }
 
 func TestLimits(t *testing.T) {
-	long := strings.Repeat("é", maxText) // twice as long as may be
+	long := strings.Repeat("é", maxText) // twice the limit
 	many := strings.Split(strings.Repeat("x ", maxArgs*3), " ")
 	for _, c := range []struct {
 		name  string
@@ -69,7 +69,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestWorst is the longest line that there can be.
+// TestWorst checks the longest possible line.
 func TestWorst(t *testing.T) {
 	s := strings.Repeat("\x01", maxText*2-1) + "\xff"
 	e := event.Event{
@@ -87,7 +87,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever is accepted as a record is what its event is written as.
+// FuzzParse: whatever is accepted as a record is exactly how its event is written.
 func FuzzParse(f *testing.F) {
 	for line := range bytes.Lines(read(f, sample(f))) {
 		f.Add(bytes.TrimSuffix(line, []byte("\n")))
@@ -120,7 +120,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestSkipPlain compares eight bytes at once with one after the other.
+// TestSkipPlain compares eight bytes at once with one by one.
 func TestSkipPlain(t *testing.T) {
 	for c := range 256 {
 		for at := range 20 {
@@ -143,7 +143,7 @@ func TestSkipPlain(t *testing.T) {
 	}
 }
 
-// FuzzEvent: whatever an event holds, it is one line and comes back.
+// FuzzEvent: whatever an event contains, it is one line and decodes to the same event.
 func FuzzEvent(f *testing.F) {
 	f.Add("a", "\xff\n", "\u2028", uint64(1), int64(0), 1)
 	f.Add("\"}", "\x1b[31m", "\xed\xa0\x80", uint64(1<<63-1), int64(1)<<40, 2)

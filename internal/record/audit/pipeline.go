@@ -8,20 +8,31 @@ import (
 	"sync"
 )
 
-// blockSize is how much of a log is looked at at once, in bytes.
+// blockSize is how much of a log is processed at once, in bytes.
 const blockSize = 256 << 10
 
-// block is some whole lines of a log, and at its end what has no newline.
+// block is some whole lines of a log, and at its end the bytes without a newline.
 type block[T any] struct {
 	data   []byte
-	offset int64 // of data in the file
+	offset int64          // of data in the file
+	words  map[string]any // decoded from it, or blocks before
 	result T
 	done   chan struct{} // of capacity 1: the result is there
 }
 
-// pipeline reads r in blocks, has them worked on in parallel, and takes the
-// results in order. It returns when nothing runs any more. However long r is,
-// it holds a few blocks; blocks, with what their result holds, are used again.
+// maxWords is how many words of a block are passed to the next.
+const maxWords = 100
+
+// parse fills r from a line of b.
+func (b *block[T]) parse(line []byte, r *Record) error {
+	err := parseLine(line, r)
+	r.words = b.words
+	return err
+}
+
+// pipeline reads r in blocks, processes them in parallel, and takes the results
+// in order. It returns when all its goroutines have ended. However long r is,
+// it holds a few blocks; blocks, with the content of their results, are reused.
 func pipeline[T any](ctx context.Context, r io.Reader, workers int, work func(*block[T]) error, take func(*block[T]) error) error {
 	workers = max(workers, 1)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -87,6 +98,9 @@ func split[T any](ctx context.Context, r io.Reader, free <-chan *block[T], jobs,
 		}
 		rest = append(rest[:0], b.data[cut:]...)
 		b.data, b.offset = b.data[:cut], offset
+		if b.words == nil || len(b.words) > maxWords {
+			b.words = map[string]any{}
+		}
 		offset += int64(cut)
 		order <- b
 		jobs <- b
@@ -120,8 +134,8 @@ func fill(r io.Reader, data []byte) (_ []byte, end bool, err error) {
 	}
 }
 
-// lines calls f with each line of a block, without its newline, and where it
-// begins in the file. whole is false for what has no newline.
+// lines calls f with each line of a block, without its newline, and its offset
+// in the file. whole is false for the rest without a newline.
 func (b *block[T]) lines(f func(line []byte, at int64, whole bool) error) error {
 	for i := 0; i < len(b.data); {
 		end := bytes.IndexByte(b.data[i:], '\n')

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// python has the verifier that shares no code with this package verify a log.
+// python verifies a log with the verifier that shares no code with this package.
 func python(t *testing.T, path string, more ...string) (verdict, why string) {
 	t.Helper()
 	keys, heads := defaultDirs(filepath.Dir(path), "", "")
@@ -41,8 +41,8 @@ func python(t *testing.T, path string, more ...string) (verdict, why string) {
 	return verdict, why
 }
 
-// TestPython: a verifier written by the description of the format alone comes to
-// the same verdicts.
+// TestPython: a verifier written from the description of the format alone comes
+// to the same verdicts.
 func TestPython(t *testing.T) {
 	testenv.Need(t, testenv.Python, nil)
 	path := sample(t)
@@ -104,7 +104,7 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// TestPythonAccounts is likewise for what the sensors had.
+// TestPythonAccounts does the same for the counts of the sensors.
 func TestPythonAccounts(t *testing.T) {
 	testenv.Need(t, testenv.Python, nil)
 	for _, c := range []struct {
@@ -174,7 +174,7 @@ func TestPythonKnowsWhoseNameALogHas(t *testing.T) {
 	}
 }
 
-// TestPythonVectors are those of RFC 8032, 7.1, for the arithmetic of the script.
+// TestPythonVectors checks the arithmetic of the script with the vectors of RFC 8032, 7.1.
 func TestPythonVectors(t *testing.T) {
 	testenv.Need(t, testenv.Python, nil)
 	script := fmt.Sprintf(`

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// interval is the numbers from one to another, both of them in it.
+// interval is a range of numbers, both ends included.
 type interval struct{ from, to uint64 }
 
 // ranges is a set of numbers: intervals in ascending order that do not touch.
@@ -39,8 +39,8 @@ func (r *ranges) add(i interval) {
 	*r = slices.Replace(s, a, b, i)
 }
 
-// unionOf makes a set of intervals in any order, and says which numbers were there
-// twice.
+// unionOf makes a set of intervals in any order, and returns the numbers that
+// were there twice.
 func unionOf(runs []interval) (r, twice ranges) {
 	slices.SortFunc(runs, func(a, b interval) int { return cmp.Compare(a.from, b.from) })
 	for _, i := range runs {
@@ -56,7 +56,7 @@ func unionOf(runs []interval) (r, twice ranges) {
 	return r, twice
 }
 
-// without is the numbers of r that are not in o.
+// without returns the numbers of r that are not in o.
 func (r ranges) without(o ranges) ranges {
 	var out ranges
 	for _, i := range r {
@@ -79,7 +79,7 @@ func (r ranges) without(o ranges) ranges {
 	return out
 }
 
-// count is how many numbers there are.
+// count returns how many numbers there are.
 func (r ranges) count() uint64 {
 	n := uint64(0)
 	for _, i := range r {
@@ -88,7 +88,7 @@ func (r ranges) count() uint64 {
 	return n
 }
 
-// String is as in "4,6-90".
+// String formats the set as in "4,6-90".
 func (r ranges) String() string {
 	var b strings.Builder
 	for n, i := range r {
@@ -124,8 +124,8 @@ func parseRanges(s string) (ranges, bool) {
 	return r, true
 }
 
-// Numbers formats a set of numbers as records do: "4,6-90". Where that takes too many
-// ranges, the last one has also what lies between the numbers from there on.
+// Numbers formats a set of numbers as records do: "4,6-90". If that takes too
+// many ranges, the last one also includes the gaps between the remaining numbers.
 func Numbers(all []uint64) string {
 	var r ranges
 	for _, n := range all {
@@ -138,8 +138,8 @@ func Numbers(all []uint64) string {
 	return r.String()
 }
 
-// HasNumber reports whether a set, as Numbers formats it, has n; true for a text that is
-// no set.
+// HasNumber reports whether a set, as Numbers formats it, has n; true for a
+// text that is not a set.
 func HasNumber(set string, n uint64) bool {
 	r, ok := parseRanges(set)
 	return !ok || slices.ContainsFunc(r, func(i interval) bool { return i.from <= n && n <= i.to })

@@ -3,7 +3,6 @@ package audit
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -11,74 +10,29 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// The members of a line, in the order in which they stand.
-const (
-	mTime = iota
-	mSession
-	mSensor
-	mN
-	mAction
-	mVerdict
-	mObject
-	mResolved
-	mLayer
-	mRule
-	mError
-	mProcess
-	mPID
-	mExec
-	mParent
-	mParentExec
-	mExecutable
-	mSHA256
-	mCwd
-	mArgv
-	mDetail
-	mRaw
-	members
-)
-
-// memberNames are their names in the line, in queries and, for strings, in "raw".
-var memberNames = [members]string{
-	"time", "session", "sensor", "n", "action", "verdict", "object", "resolved", "layer", "rule", "error",
-	"process", "pid", "exec", "parent", "parent_exec", "executable", "sha256", "cwd", "argv", "detail", "raw",
-}
-
-// inProcess reports whether member m stands in the object "process".
-func inProcess(m int) bool { return mProcess < m && m < mDetail }
-
-// memberAfter is the next member of that name after member last, in the same object;
-// -1 where there is none. Members have one order, so that it is seldom far.
-func memberAfter(last int, name []byte, process bool) int {
-	for m := last + 1; m < members; m++ {
-		if memberNames[m] == string(name) && inProcess(m) == process {
-			return m
-		}
-	}
-	return -1
-}
-
-// Record is a line of a log that was found to be in canonical form. Its fields
-// are decoded when they are asked for. It is valid only until the function that
-// got it returns.
+// Record is a line of a log in canonical form. Its fields are decoded on
+// demand. It is valid only until the function that got it returns.
 type Record struct {
 	line       []byte // without the newline
 	seq, n     uint64
+	time       time.Time
 	prev       int  // where the hash of the line before begins
 	checkpoint span // the signed note; to is 0 when the line is an event
 	at         [members]span
+
+	words map[string]any // decoded from the same block; nil for a line outside any block
+	texts *texts         // of the decoder; nil for none
 }
 
-// Raw is the line as it stands in the log, without its newline.
+// Raw is the line as it is in the log, without its newline.
 func (r *Record) Raw() []byte { return r.line }
 
 // Seq is the record's place in the log, from 1.
 func (r *Record) Seq() uint64 { return r.seq }
 
-// Field decodes one field, by the names that conditions use: a string, an int,
-// a time.Time, a []string for "argv", a map[string]string for "detail". It
-// reports false for one that the record does not have, but for the verdict,
-// which is then "unknown".
+// Field decodes one field, by its name in conditions: a string, an int, a time.Time,
+// a []string for "argv", a map[string]string for "detail". It reports false for a
+// field that the record does not have, except the verdict, which is then "unknown".
 func (r *Record) Field(name string) (any, bool) {
 	if name == "seq" {
 		return int(r.seq), true
@@ -95,77 +49,123 @@ func (r *Record) Field(name string) (any, bool) {
 	}
 	switch m {
 	case mTime:
-		return r.time(), true
+		return r.time, true
 	case mN, mPID, mExec, mParent, mParentExec:
 		return int(r.number(m)), true
 	case mArgv:
-		return r.argv(), true
+		return r.argv(nil), true
 	case mDetail:
-		return r.detail(), true
+		return r.detail(nil), true
+	case mSession, mSensor, mAction, mVerdict, mLayer, mError:
+		return r.word(m), true
 	}
-	return r.text(m), true
+	return r.string(m), true
+}
+
+// word is a string that many records of a log share: one copy is kept for a block.
+func (r *Record) word(m int) any {
+	if r.words == nil || r.at[mRaw].to != 0 || r.at[m].escaped {
+		return r.string(m)
+	}
+	w, known := r.words[string(r.value(m))]
+	if !known {
+		value := string(r.value(m))
+		w = value
+		r.words[value] = w
+	}
+	return w
+}
+
+// IsAction reports whether the record has one of some actions.
+func (r *Record) IsAction(some ...string) bool {
+	return slices.ContainsFunc(some, func(a string) bool { return string(r.value(mAction)) == a })
 }
 
 // Event decodes the whole record.
 func (r *Record) Event() (event.Event, error) {
+	var e event.Event
+	err := r.decodeInto(&e, false)
+	return e, err
+}
+
+// decodeInto decodes the whole record. If sameDetail is set, e already has its
+// details, which are those of the record before; else the details of e are empty.
+func (r *Record) decodeInto(e *event.Event, sameDetail bool) error {
 	if r.checkpoint.to != 0 {
-		return event.Event{}, errNoEvent
+		return errNoEvent
 	}
-	e := event.Event{
-		Seq: r.seq, Time: r.time(), Session: r.text(mSession), Sensor: event.Sensor(r.text(mSensor)), N: r.n,
-		Action: r.text(mAction), Object: r.text(mObject), Resolved: r.text(mResolved),
-		Layer: r.text(mLayer), Rule: r.text(mRule), Error: r.text(mError),
+	*e = event.Event{
+		Seq: r.seq, Time: r.time, Session: r.again(mSession, e.Session), Sensor: event.Sensor(r.again(mSensor, string(e.Sensor))), N: r.n,
+		Action: r.again(mAction, e.Action), Object: r.string(mObject), Resolved: r.string(mResolved),
+		Layer: r.string(mLayer), Rule: r.string(mRule), Error: r.string(mError),
 		Process: event.Process{
 			PID: int(r.number(mPID)), Exec: r.number(mExec), Parent: int(r.number(mParent)), ParentExec: r.number(mParentExec),
-			Executable: r.text(mExecutable), SHA256: r.text(mSHA256), Cwd: r.text(mCwd), Argv: r.argv(),
+			Executable: r.string(mExecutable), SHA256: r.string(mSHA256), Cwd: r.string(mCwd), Argv: r.argv(e.Process.Argv[:0]),
 		},
-		Detail: r.detail(),
+		Detail: e.Detail,
 	}
-	if r.at[mVerdict].to != 0 {
-		if err := e.Verdict.UnmarshalText(r.value(mVerdict)); err != nil {
-			return event.Event{}, fmt.Errorf("reading record %d: %w", r.seq, err)
-		}
+	if !sameDetail {
+		e.Detail = r.detail(e.Detail)
 	}
-	return e, nil
+	switch string(r.value(mVerdict)) { // the parser accepts no others
+	case "allowed":
+		e.Verdict = event.Allowed
+	case "denied":
+		e.Verdict = event.Denied
+	}
+	return nil
 }
 
 func (r *Record) value(m int) []byte { return r.line[r.at[m].from:r.at[m].to] }
 
-func (r *Record) time() time.Time {
-	t, _ := time.Parse(time.RFC3339Nano, string(r.value(mTime))) // the parser accepted it
-	return t.UTC()
-}
-
-func (r *Record) number(m int) uint64 {
-	n, _ := strconv.ParseUint(string(r.value(m)), 10, 64) // none is 0
+func (r *Record) number(m int) (n uint64) {
+	for _, digit := range r.value(m) { // the parser accepted it; none is 0
+		n = n*10 + uint64(digit-'0')
+	}
 	return n
 }
 
-// text is a string of the record, with the bytes that it had where JSON could
+// string is a string of the record, with its original bytes where JSON could
 // not hold them.
-func (r *Record) text(m int) string {
+func (r *Record) string(m int) string {
 	if r.at[m].to == 0 {
 		return ""
 	}
-	return r.exact(memberNames[m], r.at[m])
+	return r.exact("", memberNames[m], r.at[m])
 }
 
-// decode is the string that stands at s.
-func (r *Record) decode(s span) (value string) {
-	if !s.escaped {
-		return string(r.line[s.from:s.to])
+// again is a string that often equals that of the record before.
+func (r *Record) again(m int, before string) string {
+	if !r.at[m].escaped && r.at[mRaw].to == 0 && string(r.value(m)) == before {
+		return before
 	}
-	json.Unmarshal(r.line[s.from-1:s.to+1], &value) // the parser accepted it
+	return r.string(m)
+}
+
+// decode is the string at s.
+func (r *Record) decode(s span) string {
+	switch {
+	case s.escaped:
+		return unquote(r.line[s.from-1 : s.to+1])
+	case r.texts != nil:
+		return r.texts.of(r.line[s.from:s.to])
+	}
+	return string(r.line[s.from:s.to])
+}
+
+// unquote is separate from decode, which allocates nothing else.
+func unquote(quoted []byte) (value string) {
+	json.Unmarshal(quoted, &value) // the parser accepted it
 	return value
 }
 
-// exact is the string that stands at s, with the bytes that it had where "raw" has
-// them under its name.
-func (r *Record) exact(name string, s span) (value string) {
+// exact is the string at s, with its original bytes if "raw" has them under its
+// name, prefix+name.
+func (r *Record) exact(prefix, name string, s span) (value string) {
 	found := false
 	if r.at[mRaw].to != 0 {
 		r.pairs(mRaw, func(key string, s span) bool {
-			if found = key == name; found {
+			if found = key == prefix+name; found {
 				b, _ := base64.StdEncoding.DecodeString(string(r.line[s.from:s.to])) // the parser accepted it
 				value = string(b)
 			}
@@ -178,24 +178,27 @@ func (r *Record) exact(name string, s span) (value string) {
 	return value
 }
 
-func (r *Record) argv() []string {
+// argv appends the arguments to a list; nil if there are none.
+func (r *Record) argv(argv []string) []string {
 	if r.at[mArgv].to == 0 {
-		return nil
+		return argv
 	}
-	var argv []string
 	r.strings(func(s span) {
-		argv = append(argv, r.exact("argv."+strconv.Itoa(len(argv)), s))
+		argv = append(argv, r.exact("argv.", strconv.Itoa(len(argv)), s))
 	})
 	return argv
 }
 
-func (r *Record) detail() map[string]string {
+// detail adds the details to a map, which is made if there is none.
+func (r *Record) detail(d map[string]string) map[string]string {
 	if r.at[mDetail].to == 0 {
-		return nil
+		return d
 	}
-	d := map[string]string{}
+	if d == nil {
+		d = map[string]string{}
+	}
 	r.pairs(mDetail, func(key string, s span) bool {
-		d[key] = r.exact("detail."+key, s)
+		d[key] = r.exact("detail.", key, s)
 		return true
 	})
 	return d

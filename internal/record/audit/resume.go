@@ -15,17 +15,17 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// tailRead is how much of the end of a log is read to go on with it, in bytes.
+// tailRead is how much of the end of a log is read to continue it, in bytes.
 const tailRead = 1 << 20
 
-// Errors of Resume that another log mends.
+// Errors of Resume after which another log can be begun.
 var (
 	ErrEnded  = errors.New("the record has ended")
 	ErrBroken = errors.New("the record is broken off in the middle of a line")
 )
 
-// Resume appends to a record that its last writer left (Leave). It waits while another
-// process writes it. last returns the number of the last event of a sensor.
+// Resume appends to a record that its last writer left with Leave. It waits while
+// another process writes it. last returns the number of the last event of a sensor.
 func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err error) {
 	if err := o.complete(dir); err != nil {
 		return nil, nil, fmt.Errorf("going on with a record: %w", err)
@@ -99,7 +99,7 @@ func readTail(data []byte, size int64) (tail, error) {
 				return tail{}, ErrEnded
 			}
 		} else {
-			t.last[event.Sensor(r.text(mSensor))] = r.n
+			t.last[event.Sensor(r.string(mSensor))] = r.n
 		}
 		if len(rest) == 0 {
 			sum := sha256.Sum256(line)
@@ -113,8 +113,8 @@ func readTail(data []byte, size int64) (tail, error) {
 	return t, nil
 }
 
-// Leave ends writing, not the record: what is written gets signed, and Resume can append
-// to it.
+// Leave ends writing, but not the record: what is written gets signed, and
+// Resume can append to it.
 func (l *Log) Leave() error {
 	_, err := l.stop(func() error {
 		if l.signed == l.seq {

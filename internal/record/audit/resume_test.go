@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Several writers, one after the other and all at once, make one chain.
+// Several writers, in turn and all at once, make one chain.
 func TestResumeGoesOnWithTheChain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	l, err := Create(dir, Options{Session: "claude-1"})
@@ -62,8 +62,8 @@ func TestResumeGoesOnWithTheChain(t *testing.T) {
 	}
 }
 
-// A writer that died in the middle of a line leaves a record that nobody goes on
-// with: what it was about to say cannot be known.
+// A writer that died in the middle of a line leaves a record that is not
+// continued: what it was about to write is not known.
 func TestResumeRefusesWhatIsBroken(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "log")
 	l, err := Create(dir, Options{Session: "s"})

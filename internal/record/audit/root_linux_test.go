@@ -42,7 +42,7 @@ func stops(t *testing.T, l *Log, told <-chan error, want error) {
 	}
 }
 
-// TestRootDiskFull: where the disk is full nothing goes on, and what was
+// TestRootDiskFull: when the disk is full nothing goes on, and everything
 // acknowledged is there.
 func TestRootDiskFull(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
@@ -72,7 +72,7 @@ func TestRootDiskFull(t *testing.T) {
 	}
 }
 
-// TestRootReadOnly: likewise where a disk becomes read-only.
+// TestRootReadOnly: likewise when a disk becomes read-only.
 func TestRootReadOnly(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
 	told := make(chan error, 1)

@@ -4,15 +4,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 )
 
-// DamageError is the error for lines of a log that are no records. All other lines were
-// read.
+// DamageError is the error for lines of a log that are not records. All other
+// lines were read.
 type DamageError struct {
 	Lines int   // how many
 	Line  int   // the first of them, from 1
 	Err   error // what is wrong with it
-	Torn  bool  // it is the last line, without its end: its writer was interrupted
+	Torn  bool  // it is the last line and incomplete: its writer was interrupted
 }
 
 func (e *DamageError) Error() string {
@@ -27,20 +28,71 @@ func (e *DamageError) Unwrap() error { return e.Err }
 // scanned is what was found in a block.
 type scanned struct {
 	records []Record // that match
-	lines   int
-	bad     int   // lines that are no records
-	first   int   // the first of them, from 0
-	err     error // what is wrong with it
-	torn    bool  // the last line of the block has no newline
+	lines   int      // that end
+	bad     int      // lines that are not records
+	first   int      // the first of them, from 0
+	err     error    // what is wrong with it
+	torn    bool     // it has no newline
 }
 
-// Scan reads the events of a log: it asks match for each, from several
-// goroutines at once (workers of them), and calls each with those that match,
-// in order and one after the other. A nil match is one that always does. It
-// stops at the first error of theirs, or of ctx. Lines that are no records are
-// passed over; a *DamageError says so at the end.
+// next returns a place for a record after the matching ones.
+func (s *scanned) next() *Record {
+	s.records = slices.Grow(s.records, 1)
+	return &s.records[:len(s.records)+1][len(s.records)]
+}
+
+// keep adds the record at next to the matching ones.
+func (s *scanned) keep() { s.records = s.records[:len(s.records)+1] }
+
+// addBad notes that the next line is not a record.
+func (s *scanned) addBad(err error, torn bool) {
+	if s.bad++; s.bad == 1 {
+		s.first, s.err, s.torn = s.lines, err, torn
+	}
+}
+
+// addTorn notes an incomplete line.
+func (s *scanned) addTorn(line []byte) {
+	s.addBad(&errForm{len(line), "the line has no end"}, true)
+}
+
+// reader passes on what was found in blocks.
+type reader struct {
+	each   func(*Record) error
+	lines  int
+	damage DamageError
+}
+
+func (r *reader) take(s *scanned) error {
+	for i := range s.records {
+		if err := r.each(&s.records[i]); err != nil {
+			return err
+		}
+	}
+	if s.bad > 0 && r.damage.Lines == 0 {
+		r.damage.Line, r.damage.Err = r.lines+s.first+1, s.err
+		r.damage.Torn = s.torn
+	}
+	r.damage.Lines += s.bad
+	r.lines += s.lines
+	return nil
+}
+
+// finish returns a *DamageError if lines were not records. In an open log, a
+// line may still be being written.
+func (r *reader) finish(open bool) error {
+	if r.damage.Lines > 0 && !(open && r.damage.Torn) {
+		return &r.damage
+	}
+	return nil
+}
+
+// Scan reads the events of a log: it calls match for each, from several goroutines at
+// once (workers of them), and calls each with those that match, in order and one by
+// one. A nil match always matches. It stops at the first error of either, or of ctx.
+// Lines that are not records are skipped; a *DamageError at the end reports them.
 //
-// What a log says may be false unless Verify vouches for it.
+// What a log says may be false unless it was verified: see ReadVerified.
 func Scan(ctx context.Context, path string, workers int, match func(*Record) (bool, error), each func(*Record) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -48,53 +100,33 @@ func Scan(ctx context.Context, path string, workers int, match func(*Record) (bo
 	}
 	defer f.Close()
 	open := locked(f)
-	var damage DamageError
-	line := 1
-	err = pipeline(ctx, f, workers, func(b *block[scanned]) error { return scanBlock(b, match) }, func(b *block[scanned]) error {
-		s := &b.result
-		for i := range s.records {
-			if err := each(&s.records[i]); err != nil {
-				return err
-			}
-		}
-		if s.bad > 0 && damage.Lines == 0 {
-			damage.Line, damage.Err = line+s.first, s.err
-			damage.Torn = s.torn && s.bad == 1
-		}
-		damage.Lines += s.bad
-		line += s.lines
-		return nil
-	})
+	r := reader{each: each}
+	err = pipeline(ctx, f, workers, func(b *block[scanned]) error { return scanBlock(b, match) }, func(b *block[scanned]) error { return r.take(&b.result) })
 	if err != nil {
 		return err
 	}
-	if damage.Lines > 0 && !(open && damage.Torn) { // a line may be on its way to the file
-		return &damage
-	}
-	return nil
+	return r.finish(open)
 }
 
 func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
 	s := &b.result
 	*s = scanned{records: s.records[:0]}
-	var r Record
 	return b.lines(func(line []byte, _ int64, whole bool) error {
-		s.lines++
-		err := parseLine(line, &r)
-		if err == nil && !whole {
-			err = &errForm{len(line), "the line has no end"}
-		}
-		if err != nil {
-			if s.bad++; s.bad == 1 {
-				s.first, s.err, s.torn = s.lines-1, err, !whole
-			}
+		if !whole {
+			s.addTorn(line)
 			return nil
 		}
-		if r.checkpoint.to != 0 {
+		r := s.next()
+		err := b.parse(line, r)
+		if err != nil {
+			s.addBad(err, false)
+		}
+		s.lines++
+		if err != nil || r.checkpoint.to != 0 {
 			return nil
 		}
 		if match != nil {
-			ok, err := match(&r)
+			ok, err := match(r)
 			if err != nil {
 				return fmt.Errorf("record %d: %w", r.seq, err)
 			}
@@ -102,7 +134,7 @@ func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
 				return nil
 			}
 		}
-		s.records = append(s.records, r)
+		s.keep()
 		return nil
 	})
 }

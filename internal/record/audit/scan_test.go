@@ -5,9 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// TestScan: what matches is given out in order, however many look for it.
+// TestScan: matching events come in order, however many goroutines look for them.
 func TestScan(t *testing.T) {
 	path := huge(t, 20_000)
 	for _, workers := range []int{0, 1, 3, 16} {
@@ -90,7 +93,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestDamage: lines that are no records do not hide those that are.
+// TestDamage: lines that are not records do not hide those that are.
 func TestDamage(t *testing.T) {
 	path := sample(t)
 	all := lines(read(t, path))
@@ -102,6 +105,13 @@ func TestDamage(t *testing.T) {
 	}
 	for _, f := range []func(func(*Record) error) error{
 		func(each func(*Record) error) error { return Scan(context.Background(), path, 2, nil, each) },
+		func(each func(*Record) error) error {
+			r, err := ReadVerified(context.Background(), path, VerifyOptions{}, each)
+			if r.Verdict != Tampered {
+				t.Error(r)
+			}
+			return err
+		},
 	} {
 		seen := 0
 		err := f(func(*Record) error { seen++; return nil })
@@ -113,7 +123,7 @@ func TestDamage(t *testing.T) {
 	verified(t, path).want(t, Tampered, "(line 3, byte ")
 }
 
-// TestFollow: events are given out while they come, and the end is noticed.
+// TestFollow: events are passed on as they come, and the end is noticed.
 func TestFollow(t *testing.T) {
 	l := create(t, Options{})
 	got := make(chan event.Event, 100)
@@ -156,7 +166,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestMemory: neither writing nor reading a long log takes memory by its length.
+// TestMemory: the memory for writing or reading a log does not grow with its length.
 func TestMemory(t *testing.T) {
 	const n = 100_000 // some 45 MB
 	base := heap()
@@ -188,10 +198,39 @@ func TestMemory(t *testing.T) {
 	t.Logf("%d KiB more at %d records, of %s", (peak-min(base, peak))>>10, n, filepath.Base(l.Path()))
 }
 
-// heap is what is reachable.
+// heap returns how many bytes are reachable.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
+}
+
+// TestDecoder: each of many events decoded into one event, one after the other, is right.
+func TestDecoder(t *testing.T) {
+	d := NewDecoder()
+	err := Scan(context.Background(), sample(t), 2, nil, func(r *Record) error {
+		want, err := r.Event()
+		if err != nil {
+			return err
+		}
+		if err := d.Decode(r); err != nil {
+			return err
+		}
+		got := d.Event
+		got.Detail, got.Process.Argv = maps.Clone(got.Detail), slices.Clone(got.Process.Argv)
+		if len(got.Detail) == 0 {
+			got.Detail = nil
+		}
+		if len(got.Process.Argv) == 0 {
+			got.Process.Argv = nil
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("record %d is\n%+v, want\n%+v", r.Seq(), got, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -47,13 +47,13 @@ func (m memory) verify(t testing.TB, content []byte) Report {
 	t.Helper()
 	v := newVerifier(m.keys)
 	witnesses := m.witnesses(v)
-	if err := v.read(context.Background(), bytes.NewReader(content), 1); err != nil {
+	if err := v.read(context.Background(), bytes.NewReader(content), 1, nil); err != nil {
 		t.Fatal(err)
 	}
 	return v.judge(witnesses)
 }
 
-// verdicts are those that say that something is wrong.
+// wrong fails unless the verdict is one of those given and a problem is named.
 func (m memory) wrong(t testing.TB, content []byte, what string, verdicts ...Verdict) Report {
 	t.Helper()
 	r := m.verify(t, content)
@@ -95,7 +95,7 @@ func TestEveryByte(t *testing.T) {
 	}
 }
 
-// TestEveryByteAddedOrRemoved is likewise for one more and one less.
+// TestEveryByteAddedOrRemoved does the same for one byte more and one less.
 func TestEveryByteAddedOrRemoved(t *testing.T) {
 	path := sample(t)
 	content := read(t, path)
@@ -115,7 +115,7 @@ func lines(content []byte) [][]byte {
 	return slices.Collect(bytes.Lines(content))
 }
 
-// rechain makes lines follow each other again, as one can who has no key.
+// rechain makes lines follow each other again, as someone without a key can.
 func rechain(all [][]byte) []byte {
 	var out []byte
 	head := zeroHash
@@ -130,7 +130,7 @@ func rechain(all [][]byte) []byte {
 }
 
 // TestEveryRecord removes, doubles, exchanges and moves every record, with the
-// chain as it was and with one that fits.
+// original chain and with one that fits.
 func TestEveryRecord(t *testing.T) {
 	path := sample(t)
 	content := read(t, path)
@@ -166,8 +166,8 @@ func TestEveryRecord(t *testing.T) {
 	m.verify(t, changed).want(t, Tampered, "record 8 (line 8, byte ")
 }
 
-// TestNoOtherSpelling: what means the same in JSON is no record in another
-// spelling, even where the chain is made to fit.
+// TestNoOtherSpelling: JSON of the same meaning in another spelling is not a
+// record, even if the chain is made to fit.
 func TestNoOtherSpelling(t *testing.T) {
 	path := sample(t)
 	all := lines(read(t, path))
@@ -204,8 +204,8 @@ func TestNoOtherSpelling(t *testing.T) {
 	}
 }
 
-// TestOtherKey: whoever can write everything but has no key of ours makes a log
-// that says nothing.
+// TestOtherKey: an attacker who can write everything but has none of our keys
+// makes a log that proves nothing.
 func TestOtherKey(t *testing.T) {
 	path := sample(t)
 	forged := sample(t) // by the key of another directory
@@ -216,7 +216,7 @@ func TestOtherKey(t *testing.T) {
 	inMemory(t, path, true).wrong(t, content, "another key, with the head", Tampered)
 	changed := bytes.Replace(content, []byte("example.org"), []byte("example.com"), 1)
 	m.wrong(t, changed, "another key and a change", Tampered)
-	// Its public key makes it one that can be verified.
+	// With its public key it can be verified.
 	keys, err := PublicKeys(filepath.Join(filepath.Dir(filepath.Dir(forged)), "keys"))
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
@@ -231,7 +231,7 @@ func TestOtherKey(t *testing.T) {
 	}
 }
 
-// TestLargeLog samples what the small logs try one by one, across blocks.
+// TestLargeLog samples what the tests of small logs try one by one, across blocks.
 func TestLargeLog(t *testing.T) {
 	l := create(t, Options{})
 	const n = 8000
@@ -258,7 +258,7 @@ func TestLargeLog(t *testing.T) {
 		m.wrong(t, content, fmt.Sprintf("byte %d", i), Tampered)
 		content[i] = was
 	}
-	for at := blockSize; at < len(content); at += blockSize { // records that two blocks meet in
+	for at := blockSize; at < len(content); at += blockSize { // records at the border of two blocks
 		for _, i := range []int{at - 300, at - 1, at, at + 300} {
 			content[i] ^= 1
 			m.wrong(t, content, fmt.Sprintf("byte %d", i), Tampered)

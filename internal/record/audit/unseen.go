@@ -10,12 +10,12 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Unseen is something that the sensors of a run did not see, from a time on.
+// Unseen is something that the sensors of a run did not see from some time on.
 type Unseen struct {
 	What   string    `json:"what"`  // one of the Blind constants of package event
 	Since  time.Time `json:"since"` // until the end of the run
 	Reason string    `json:"reason"`
-	Seen   string    `json:"seen,omitempty"` // what was seen of it all the same; "" for nothing
+	Seen   string    `json:"seen,omitempty"` // what was seen of it nevertheless; "" for nothing
 }
 
 func (u Unseen) String() string {
@@ -26,8 +26,8 @@ func (u Unseen) String() string {
 	return text
 }
 
-// promised are the sensors of every run inside a boundary, with what is not seen
-// without each.
+// promised are the sensors of every run inside a boundary, each with what is
+// not seen without it.
 var promised = []struct {
 	sensor event.Sensor
 	what   string
@@ -48,14 +48,14 @@ func (v *verifier) addUnseen(l link, u Unseen) {
 	v.blind[u.What] = true
 }
 
-// addBlind takes a record.blind: the log itself says that its sensors did not see something.
+// addBlind takes a record.blind: the log itself says that its sensors missed something.
 func (v *verifier) addBlind(l link, e *event.Event) {
 	v.addUnseen(l, Unseen{What: cmp.Or(e.Object, "something"), Since: e.Time, Reason: cmp.Or(e.Detail["reason"], "no reason is given"), Seen: e.Detail["seen"]})
 }
 
-// checkSensors compares the sensors that a session names with those that the record of
-// a run is promised to have: that the writer declared nothing vouches for nothing.
-// A record without a level is none of a run inside a boundary.
+// checkSensors compares the sensors that a session names with those that every
+// record of a run must have: a writer that declares nothing proves nothing. A
+// record without a level is not of a run inside a boundary.
 func (v *verifier) checkSensors() {
 	for _, s := range v.starts {
 		if cmp.Or(s.event.Detail["level"], v.level) == "" {

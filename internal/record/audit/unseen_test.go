@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestVerdictOnWhatWasNotSeen: a record is COMPLETE only where each sensor was there
-// for the whole run and lost nothing, and the verifier that shares no code says so too.
+// TestVerdictOnWhatWasNotSeen: a record is COMPLETE only if each sensor was there
+// for the whole run and lost nothing, and the verifier that shares no code agrees.
 func TestVerdictOnWhatWasNotSeen(t *testing.T) {
 	testenv.Need(t, testenv.Python, nil)
 	start := func(detail ...string) event.Event { return told(event.Task, event.SessionStart, "", detail...) }

@@ -19,13 +19,13 @@ type verifier struct {
 	breaks   []link // with lines counted from the beginning of the log
 	sensors  map[string]*numbers
 	want     map[uint64]bool       // lines that checkpoints kept outside cover
-	stops    map[uint64]checkpoint // those of the log that cover the same, by their lines
+	stops    map[uint64]checkpoint // checkpoints of the log that cover the same, by their lines
 	unknown  map[uint32]bool
 	ended    *event.Event // session.end
 	level    string       // of the record, as its first line says; "" for none
 	starts   []started
 	blind    map[string]bool // what was not seen
-	finished bool            // the checkpoint that ends the log was there
+	finished bool            // the checkpoint that ends the log was found
 	cuts     map[string][]interval
 	drops    map[string][]interval
 	rest     []byte
@@ -95,7 +95,7 @@ func (v *verifier) take(b *block[part]) error {
 
 // join checks the first line of a part against the last of the one before.
 func (v *verifier) join(p *part) {
-	first := p.first
+	first := p.head
 	if v.report.Lines > 0 {
 		first.before = v.last.offset
 		if !first.parsed && len(p.problems) > 0 {
@@ -124,7 +124,7 @@ func (v *verifier) join(p *part) {
 // takeSpecials takes checkpoints, the events of the session and those of the record itself.
 func (v *verifier) takeSpecials(p *part, base int) {
 	if v.finished {
-		l := p.first
+		l := p.head
 		l.line += base
 		v.problemAt(Tampered, l, "the log had ended before it")
 	} else if v.ended != nil && p.ordinary >= 0 {
@@ -164,8 +164,7 @@ func (v *verifier) takeSpecials(p *part, base int) {
 	}
 }
 
-// checkpoint notes what a signature covers. A key that is not known is a problem
-// once.
+// checkpoint notes what a signature covers. An unknown key is reported once.
 func (v *verifier) checkpoint(l link, c *checkpoint) {
 	v.report.Checkpoints++
 	if v.want[c.lines] {
@@ -212,9 +211,9 @@ func (v *verifier) checkEnd() {
 	}
 }
 
-// reportBreaks adds a problem for each record whose hash is not the one that the next
-// record names. A record whose own "prev" was altered fits neither neighbour, and a
-// checkpoint not what it says itself.
+// reportBreaks adds a problem for each record whose hash is not the one that
+// the next record names. A record whose own "prev" was altered fits neither
+// neighbour, and such a checkpoint does not fit its own text.
 func (v *verifier) reportBreaks() {
 	named := map[int]bool{}
 	for _, p := range v.report.Problems {
@@ -233,7 +232,7 @@ func (v *verifier) reportBreaks() {
 	}
 }
 
-// finish puts the problems into the order of the log.
+// finish sorts the problems by their place in the log.
 func (v *verifier) finish() Report {
 	slices.SortStableFunc(v.report.Problems, func(a, b Problem) int {
 		switch {

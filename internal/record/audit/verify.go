@@ -12,18 +12,18 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Verdict is what was found out about a log.
+// Verdict is the result of verifying a log.
 type Verdict int
 
 // The zero value is Unverifiable, so that a forgotten assignment vouches for
 // nothing. What is found decides in the order Tampered, Unverifiable, Gaps,
 // Partial, Complete.
 const (
-	Unverifiable Verdict = iota // signed by a key that is not known: whoever wrote it may have invented it
+	Unverifiable Verdict = iota // signed by an unknown key: its writer may have invented it
 	Tampered                    // something was altered, removed, added or put elsewhere
-	Gaps                        // what stands there is as it was written, but it is not all
-	Partial                     // every event that a sensor had stands there, and something happened out of sight of all
-	Complete                    // every sensor was there for the whole run, and every event that one had stands there
+	Gaps                        // what is there is as it was written, but something is missing
+	Partial                     // every event that a sensor had is there, but something happened unseen by all
+	Complete                    // every sensor was there for the whole run, and every event of each is there
 )
 
 func (v Verdict) String() string {
@@ -33,23 +33,23 @@ func (v Verdict) String() string {
 // MarshalText writes a verdict as String does.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// rank orders verdicts: the highest of all problems is that of the log.
+// rank orders verdicts: the log gets the highest one of all problems.
 func (v Verdict) rank() int { return [...]int{3, 4, 2, 1, 0}[v] }
 
-// VerifyOptions say against what a log is verified.
+// VerifyOptions say what a log is verified against.
 type VerifyOptions struct {
-	Session  string   // that the log has to be of; "" is any
+	Session  string   // that the log must be of; "" for any
 	Keys     string   // directory of public keys; "" is "keys" beside the directory of the log
 	Trust    []string // public keys besides, as PublicKey.Text
 	Heads    string   // directory of heads; "" is "heads" beside the directory of the log
 	Notes    [][]byte // checkpoints that anchors kept; a checkpoint of another session is a problem
-	Anchored bool     // Notes are all that an anchor kept of this log: where there are none, it vouches for nothing
-	Workers  int      // goroutines; 0 is as many as there are processors
+	Anchored bool     // Notes are all that an anchor kept of this log: if there are none, it proves nothing
+	Workers  int      // goroutines; 0 for as many as there are processors
 }
 
 // Problem is one thing that is not as it should be.
 type Problem struct {
-	Verdict Verdict `json:"verdict"`          // what it makes of the log
+	Verdict Verdict `json:"verdict"`          // the verdict that it leads to
 	Seq     uint64  `json:"seq,omitempty"`    // of the record, by its place; 0 when it is not about one
 	Line    int     `json:"line,omitempty"`   // from 1; 0 likewise
 	Offset  int64   `json:"offset,omitempty"` // of the line in the file, in bytes
@@ -72,10 +72,10 @@ const maxProblems = 100
 
 // Count is how many events a sensor had, and what became of them.
 type Count struct {
-	Total      uint64 `json:"total"`                // by its own account at the end; by its highest number where there is none
+	Total      uint64 `json:"total"`                // as the end of the session says; else the highest number
 	Standing   uint64 `json:"standing"`             // that are in the log
-	Summarised uint64 `json:"summarised,omitempty"` // of which a record.cut gives the number alone
-	Dropped    uint64 `json:"dropped,omitempty"`    // of which a record.drop says that they are lost
+	Summarised uint64 `json:"summarised,omitempty"` // only counted, by a record.cut
+	Dropped    uint64 `json:"dropped,omitempty"`    // lost, by a record.drop
 	Missing    uint64 `json:"missing,omitempty"`    // of which nothing is known
 }
 
@@ -84,7 +84,7 @@ type Report struct {
 	Session     string           `json:"session"`
 	Path        string           `json:"path"`
 	Verdict     Verdict          `json:"verdict"`
-	Open        bool             `json:"running,omitempty"` // the run is going on: the verdict is on what is written so far
+	Open        bool             `json:"running,omitempty"` // the run is in progress: the verdict is on what is written so far
 	Lines       int              `json:"lines"`
 	Checkpoints int              `json:"-"`
 	Signed      uint64           `json:"signed"`             // the last record that a signature by a known key covers
@@ -98,9 +98,27 @@ type Report struct {
 }
 
 // Verify checks the log at path: the form of every line, the chain, the
-// signatures, what was kept of it outside, and that no event is missing. An error
-// means that it could not be read, and so that nothing is known.
+// signatures, the checkpoints kept outside, and that no event is missing. An
+// error means that it could not be read, so nothing is known.
 func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
+	return verify(ctx, path, o, nil)
+}
+
+// ReadVerified verifies a log like Verify, and calls each with its events, in
+// order and one by one: the report is about these events. It stops at the first
+// error of each. A *DamageError means that some lines are not records; it comes
+// with a report nevertheless.
+func ReadVerified(ctx context.Context, path string, o VerifyOptions, each func(*Record) error) (Report, error) {
+	r := reader{each: each}
+	report, err := verify(ctx, path, o, &r)
+	if err == nil {
+		err = r.finish(report.Open)
+	}
+	return report, err
+}
+
+// verify verifies a log, and passes its content to r, unless that is nil.
+func verify(ctx context.Context, path string, o VerifyOptions, r *reader) (Report, error) {
 	o.Keys, o.Heads = defaultDirs(filepath.Dir(path), o.Keys, o.Heads)
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -125,7 +143,7 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
 	}
-	if err := v.read(ctx, io.LimitReader(f, size), o.Workers); err != nil {
+	if err := v.read(ctx, io.LimitReader(f, size), o.Workers, r); err != nil {
 		return Report{}, fmt.Errorf("verifying a record: %w", err)
 	}
 	v.checkSession(o.Session)
@@ -133,11 +151,18 @@ func Verify(ctx context.Context, path string, o VerifyOptions) (Report, error) {
 }
 
 // read goes through the lines of a log.
-func (v *verifier) read(ctx context.Context, r io.Reader, workers int) error {
-	return pipeline(ctx, r, workers, func(b *block[part]) error { return checkBlock(b, v.keys) }, v.take)
+func (v *verifier) read(ctx context.Context, log io.Reader, workers int, r *reader) error {
+	check := func(b *block[part]) error { return checkBlock(b, v.keys, r != nil) }
+	return pipeline(ctx, log, workers, check, func(b *block[part]) error {
+		err := v.take(b)
+		if err == nil && r != nil {
+			err = r.take(&b.result.scanned)
+		}
+		return err
+	})
 }
 
-// judge says what follows from the whole.
+// judge draws the conclusions from the whole log.
 func (v *verifier) judge(witnesses []witness) Report {
 	v.checkEnd()
 	for _, w := range witnesses {
@@ -148,14 +173,14 @@ func (v *verifier) judge(witnesses []witness) Report {
 	return v.finish()
 }
 
-// knownKeys collects the keys that are trusted, and what is wrong with others.
+// knownKeys collects the trusted keys, and what is wrong with others.
 func knownKeys(o VerifyOptions) (note.Verifiers, []string) {
 	var notes []string
 	var list []note.Verifier
 	seen := map[uint32]bool{}
 	add := func(text string) error {
 		v, err := note.NewVerifier(strings.TrimSpace(text))
-		if err == nil && !seen[v.KeyHash()] { // twice the same would be an ambiguity
+		if err == nil && !seen[v.KeyHash()] { // the same key twice would be ambiguous
 			seen[v.KeyHash()] = true
 			list = append(list, v)
 		}

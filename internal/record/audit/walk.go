@@ -2,8 +2,7 @@ package audit
 
 import "strconv"
 
-// each calls f with every string of the record that may be in "raw", by the name
-// that it has there.
+// each calls f with every string of the record that may be in "raw", by its name there.
 func (r *Record) each(f func(name string, s span)) {
 	for _, m := range [...]int{mSession, mSensor, mAction, mObject, mResolved, mLayer, mRule, mError, mExecutable, mSHA256, mCwd} {
 		if r.at[m].to != 0 {
@@ -41,14 +40,14 @@ func (r *Record) pairs(m int, f func(key string, s span) bool) {
 	for r.line[at] != '}' { // at is on "{" or ","
 		k := r.stringAt(at + 1)
 		s := r.stringAt(k.to + 2)
-		if !f(string(r.line[k.from:k.to]), s) {
+		if !f(r.decode(k), s) {
 			return
 		}
 		at = s.to + 1
 	}
 }
 
-// stringAt is the string whose quote stands at from.
+// stringAt is the string whose opening quote is at from.
 func (r *Record) stringAt(from int32) span {
 	s := span{from: from + 1}
 	for i := s.from; ; i++ {

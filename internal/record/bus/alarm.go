@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// alertGrace is how long the end of a run waits for alerts that are under way;
-// what is not delivered then stands in the record.
+// alertGrace is how long the end of a run waits for alerts in progress; the
+// record lists what is not delivered by then.
 const alertGrace = 2 * time.Second
 
 // alarm evaluates the rules of detection over every event, and sends alerts.
@@ -51,13 +51,13 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 	}
 	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Baseline: a.normal, Raise: func(found detect.Alert) {
 		a.noteFirstSeen(found)
-		found.N, _ = b.Sensor(event.Detect).put(found.Event(), (*audit.Log).Put) // a record that fails ends the run, and the alert is sent all the same
+		found.N, _ = b.Sensor(event.Detect).put(found.Event(), (*audit.Log).Put) // a failing record ends the run, and the alert is sent nevertheless
 		a.sinks.Raise(found)
 	}})
 	if err != nil {
 		return nil, fmt.Errorf("preparing detection: %w", err)
 	}
-	host, _ := os.Hostname() // it is for the reader of an alert alone
+	host, _ := os.Hostname() // only for the reader of an alert
 	notify := c.Notify
 	if notify == nil {
 		notify = func(string) {}
@@ -68,9 +68,9 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing where alerts go: %w", err)
 	}
-	go func() { // beside the launch; the first event waits for it
+	go func() { // in parallel to the launch; the first event waits for it
 		defer close(a.loaded)
-		a.normal.Load() // its error is told at the end
+		a.normal.Load() // its error is reported at the end
 	}()
 	return a, nil
 }
@@ -110,7 +110,7 @@ func userRules(sources []policy.RuleSource) ([]detect.Rule, error) {
 
 func (a *alarm) observe(e event.Event) { a.rules.Observe(e) }
 
-// deliver waits up to alertGrace for alerts under way, and closes the sinks.
+// deliver waits up to alertGrace for alerts in progress, and closes the sinks.
 func (a *alarm) deliver() []*alert.Undelivered { return a.sinks.Close() }
 
 // close ends detection, and returns what did not reach a sink.

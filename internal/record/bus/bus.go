@@ -31,35 +31,38 @@ type Config struct {
 	Plan    policy.Plan
 }
 
-// Bus carries the events of a run to the log and to detection, which sends alerts. Its methods may be called from several goroutines at once.
+// Bus carries the events of a run to the log and to detection, which sends
+// alerts. Its methods may be called from several goroutines at once.
 type Bus struct {
 	session string
 	log     *audit.Log // nil when no record is kept: in tests alone
 	secrets *redact.Redactor
 	alarm   *alarm // nil with log
 	ended   bool
-	unsent  bool // Close: a sink did not get an alert
+	unsent  bool // set by Close: a sink did not get an alert
 
 	mu      sync.Mutex // guards what follows
 	sensors map[event.Sensor]*Sensor
 	lacks   Lack
 	broken  error
-	drops   *story.Drops        // what will go with the private home
+	drops   *story.Drops        // what will be lost with the private home
 	kill    func(reason string) // nil until something runs
 }
 
-// Sensor is where the events of one sensor go: it numbers them before anything can
-// lose them.
+// Sensor takes the events of one sensor: it numbers them before anything can lose them.
 type Sensor struct {
 	bus  *Bus
 	name event.Sensor
 
-	mu    sync.Mutex // held while an event is on its way, so that the log has them in order
+	mu    sync.Mutex // held while an event is being written, so that the log has them in order
 	n     uint64
 	quiet bool // nothing is recorded yet
 }
 
-// Open begins the record of a session, and detection. Without it nothing runs.
+// Warm prepares what signs the record.
+func Warm() { audit.Warm() }
+
+// Open begins the record of a session, and detection. Nothing runs without it.
 func Open(c Config) (*Bus, error) {
 	place := detect.Place{Home: c.Plan.Identity.Home, Workspace: c.Plan.Workspace}
 	b := &Bus{session: c.Session, secrets: redact.New(), sensors: map[event.Sensor]*Sensor{}, drops: story.NewDrops(place)}
@@ -111,7 +114,7 @@ func (b *Bus) Sensor(name event.Sensor) *Sensor {
 	return s
 }
 
-// Emit returns when the event stands in the log.
+// Emit returns when the event is in the log.
 func (s *Sensor) Emit(e event.Event) error {
 	_, err := s.put(e, (*audit.Log).Put)
 	return err
@@ -123,8 +126,8 @@ func (s *Sensor) Observe(e event.Event) error {
 	return err
 }
 
-// put numbers an event, writes it, and has detection look at it. It returns the
-// number, also where it could not be written.
+// put numbers an event, writes it, and passes it to detection. It returns the
+// number, even if the event could not be written.
 func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) (uint64, error) {
 	r := s.bus
 	if r.log == nil {
@@ -153,7 +156,7 @@ func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64,
 		r.drops.Add(&e)
 		r.mu.Unlock()
 	}
-	if s.name != event.Detect && e.Action != event.SessionEnd { // End has detection look at that one before
+	if s.name != event.Detect && e.Action != event.SessionEnd { // End has passed that one to detection before
 		r.dispatch(e)
 	}
 	return e.N, nil
@@ -165,15 +168,15 @@ func (b *Bus) dispatch(e event.Event) {
 	b.alarm.observe(e)
 }
 
-// Report is what a run says of its record at its end.
+// Report is what a run reports about its record at its end.
 type Report struct {
 	Lack        Lack            // of the record
-	New         []string        // what was new by the baseline of the workspace: kind and name, "…" for more of it
-	Dropped     []story.Dropped // what went with the private home, sorted
-	DroppedMore uint64          // changes of other paths there, of which there were too many
+	New         []string        // what was new by the baseline of the workspace: kind and name, "…" for more
+	Dropped     []story.Dropped // what was lost with the private home, sorted
+	DroppedMore uint64          // changes of other paths there, beyond the limit
 }
 
-// Report returns it. What comes after that is not in it.
+// Report returns the report so far. Later events are not in it.
 func (b *Bus) Report() Report {
 	news := b.alarm.firstSeenKeys()
 	b.mu.Lock()
@@ -186,18 +189,18 @@ func (b *Bus) Report() Report {
 // can send again.
 func (b *Bus) Unsent() bool { return b.unsent }
 
-// Lack returns why the record is not complete, as far as is known now.
+// Lack returns why the record is not complete, as far as is known.
 func (b *Bus) Lack() Lack {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lacks
 }
 
-// layers are what denied when a sensor that decides says so.
+// layers are the layers that denied when a deciding sensor reports a denial.
 var layers = map[event.Sensor]string{event.Egress: event.LayerEgress, event.Broker: event.LayerBroker}
 
-// Silence switches recording of a sensor off and on: the launch tries the
-// boundary before the command is executed, and those attempts are ours.
+// Silence switches recording of a sensor off and on: the launch tests the
+// boundary before it executes the command, and those attempts are our own.
 func (s *Sensor) Silence(quiet bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +243,7 @@ func (b *Bus) Guard(kill func(reason string)) {
 func (b *Bus) End(detail map[string]string) error {
 	b.ended = true
 	last := event.Event{Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail}
-	if b.log != nil { // losses and the end may be worth an alert, which stands before the end
+	if b.log != nil { // losses and the end may raise an alert, which is recorded before the end
 		if err := b.log.Settle(); err != nil {
 			return err
 		}
@@ -271,7 +274,7 @@ func (b *Bus) End(detail map[string]string) error {
 func (b *Bus) Close() error {
 	var errs []error
 	if b.log != nil && !b.ended {
-		errs = append(errs, b.log.Settle()) // it tells the alarm
+		errs = append(errs, b.log.Settle()) // it passes the losses to detection
 	}
 	if b.alarm != nil {
 		b.unsent = len(alert.Detail(b.alarm.deliver())) > 0

@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// TestLossIsAnAlert has a sensor lose an event, as one does that cannot be written,
-// and a rule be about the end of the session. Both alerts are in the record before
-// its end. No sink takes them: the record says which those are.
+// TestLossIsAnAlert has a sensor lose an event that cannot be written, and a
+// rule about the end of the session. Both alerts are in the record before its
+// end. No sink takes them: the record says which ones.
 func TestLossIsAnAlert(t *testing.T) {
 	dir := t.TempDir()
 	rule := filepath.Join(dir, "rule.yaml")

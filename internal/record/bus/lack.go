@@ -21,14 +21,14 @@ func (b *Bus) Append(e event.Event) error {
 	return nil
 }
 
-// Lack is why the record of a run will not be called COMPLETE: the gravest and
-// first reason. The zero value is for none.
+// Lack is why the record of a run will not be called COMPLETE: the first of the
+// gravest reasons. The zero value means none.
 type Lack struct {
-	Verdict string // GAPS or PARTIAL, as log verify says it
+	Verdict string // GAPS or PARTIAL, as in log verify
 	Reason  string // in a few words
 }
 
-// noteLack keeps the first and gravest reason why the record is not complete.
+// noteLack keeps the first of the gravest reasons why the record is not complete.
 func (b *Bus) noteLack(e event.Event) {
 	var l Lack
 	switch e.Action {

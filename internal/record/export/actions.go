@@ -142,9 +142,9 @@ const (
 	critical
 )
 
-// severities are how the rules and sensors of Holdfast write a severity, and what
-// OpenTelemetry calls it, in the correspondence that its data model gives for
-// syslog: notice, warning, error, critical.
+// severities are the words for a severity in the rules and sensors of Holdfast,
+// and in OpenTelemetry, whose data model maps those of syslog: notice, warning,
+// error, critical.
 var severities = map[severity]struct {
 	word, ocsf, text string
 	number           int64
@@ -156,8 +156,8 @@ var severities = map[severity]struct {
 	critical:      {"critical", "Critical", "ERROR2", 18},
 }
 
-// severityOf is what the event says itself, else what its action has, but for a
-// denial at least low.
+// severityOf is the severity in the event, else that of its action, which for a
+// denial is at least low.
 func severityOf(a *action, e event.Event) severity {
 	for s, names := range severities {
 		if e.Detail["severity"] == names.word {

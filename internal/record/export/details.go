@@ -6,12 +6,11 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// detailRow is a key of an event's Detail: what it means and what others call it.
-// A key that several actions use in different ways has a row for each; the first
-// that fits counts.
+// detailRow is a key of an event's Detail: its meaning and its names in other formats.
+// A key that actions use in different ways has a row for each; the first match counts.
 type detailRow struct {
-	key     string // with a * at the end: all that begin so
-	in      string // actions, or beginnings of some as in "file.", with spaces between; "" for all
+	key     string // a * at the end makes it a prefix
+	in      string // actions, or prefixes such as "file.", separated by spaces; "" for all
 	meaning string
 	unit    string
 	ocsf    string // attribute; "" for unmapped.detail.KEY

@@ -1,11 +1,3 @@
-// Package export writes events in the formats that other systems read: OCSF
-// (Open Cybersecurity Schema Framework) and OpenTelemetry logs. Nothing depends
-// on those formats inside Holdfast: they are made of the record at the end, and
-// what an event has and a format has no name for stands in it under a name of
-// ours, so that an export loses nothing.
-//
-// The tables of this package say what every action, field and detail means and
-// how the formats call it; Reference prints them.
 package export
 
 import (
@@ -22,19 +14,20 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Options say what the events do not.
+// Options say what the events do not say.
 type Options struct {
-	Host    string // name of the machine that the record is of, where the record does not say it; "" when it is not known
+	Host    string // name of the recorded machine, if the record does not say it; "" if unknown
 	Version string // of Holdfast
 }
 
 // Writer writes events in one format. It is for one goroutine. Memory does not
 // grow with the number of events.
 type Writer interface {
-	// Write adds an event. After an error the writer writes nothing more.
+	// Write adds an event, whose Detail and Argv the caller may change afterwards.
+	// After an error the writer writes nothing more.
 	Write(event.Event) error
-	// WriteRecord adds an event with the line of the log that it is from, without
-	// the line's end, so that who reads the export can find it there and check it.
+	// WriteRecord adds an event with its line of the log, without the line's
+	// end, so that a reader of the export can find it there and check it.
 	WriteRecord(e event.Event, line []byte) error
 	// Close writes what is held back. It does not close the underlying writer.
 	Close() error
@@ -48,8 +41,8 @@ var formats = map[string]func(io.Writer, Options) Writer{
 // Formats lists the names that New takes.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// New begins an export to w, in lines of JSON: "ocsf" writes an event a line,
-// "otlp" a request of up to 512 log records a line.
+// New begins an export to w, in lines of JSON: "ocsf" writes one event per
+// line, "otlp" one request of up to 512 log records per line.
 func New(format string, w io.Writer, o Options) (Writer, error) {
 	begin, ok := formats[format]
 	if !ok {
@@ -67,8 +60,8 @@ func sum(line []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// UID names an event among those of all sessions: by its place in the log, or by
-// its sensor's count where it has none.
+// UID identifies an event among those of all sessions: by its place in the log,
+// or by its sensor's count if it has none.
 func UID(e event.Event) string {
 	if e.Seq > 0 {
 		return e.Session + ":" + strconv.FormatUint(e.Seq, 10)
@@ -89,11 +82,11 @@ func message(e event.Event) string {
 	return string(b)
 }
 
-// execsKept bounds how many programs an export remembers to name the process of
-// an event that has only its number.
+// execsKept bounds how many programs an export remembers, to name the process
+// of an event that has only its number.
 const execsKept = 4096
 
-// programs remembers what proc.exec said, for the events that come after it.
+// programs remembers proc.exec events, for the events after them.
 type programs struct {
 	session string
 	host    string

@@ -1,6 +1,6 @@
 package export
 
-// fieldRow is a field of an event: what it means and what others call it.
+// fieldRow is a field of an event: its meaning and its names in other formats.
 type fieldRow struct {
 	name     string // in the log and in queries
 	in       string // of event.Event, or Process. of event.Process

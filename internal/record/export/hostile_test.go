@@ -27,7 +27,7 @@ func hostileEvent(a, s string) event.Event {
 	return e
 }
 
-// checkLines says whether each line is one JSON text of UTF-8.
+// checkLines checks that each line is one JSON text in UTF-8.
 func checkLines(t *testing.T, data []byte, lines int) {
 	t.Helper()
 	got := bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))
@@ -112,8 +112,8 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestOTLP checks the encoding: what a collector that knows the protocol's
-// messages in their JSON form takes in.
+// TestOTLP checks the encoding: what a collector accepts that knows the
+// protocol's messages in their JSON form.
 func TestOTLP(t *testing.T) {
 	e := sample(event.NetRequest)
 	e.Detail = map[string]string{"method": "GET", "status": "404", "path": "/x"}
@@ -211,7 +211,7 @@ func TestAFailedWriteIsSaidAndStays(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded exports many events of ever new processes.
+// TestMemoryIsBounded exports many events, each of a new process.
 func TestMemoryIsBounded(t *testing.T) {
 	for _, format := range Formats() {
 		w, err := New(format, io.Discard, Options{})

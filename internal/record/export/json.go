@@ -12,30 +12,57 @@ import (
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
-// object is a JSON object in the making. It is written with its keys sorted, no
-// spaces and the escapes of RFC 8785 (JCS), so that the bytes of an object are
-// its canonical form and a hash of them can be computed again by anyone.
+// object is a JSON object under construction. It is written with sorted keys,
+// no spaces and the escapes of RFC 8785 (JCS), so that its bytes are its
+// canonical form and anyone can compute their hash again.
 type object struct{ fields []field }
 
-type field struct {
-	key   string
-	value any // a string, int64, bool, *object, []*object or []string
+// objects are the objects of one event, which the next event reuses.
+type objects struct {
+	all  []*object
+	used int
 }
 
-func (o *object) set(key string, value any) *object {
-	o.fields = append(o.fields, field{key, value})
+// next returns an empty object.
+func (o *objects) next() *object {
+	if o.used == len(o.all) {
+		o.all = append(o.all, &object{})
+	}
+	one := o.all[o.used]
+	o.used++
+	one.fields = one.fields[:0]
+	return one
+}
+
+// field has a text, a number, or a value of another type.
+type field struct {
+	key, text string
+	number    int64
+	numeric   bool
+	value     any // a bool, *object, []*object or []string; nil for a text or number
+}
+
+func (o *object) add(f field) *object {
+	o.fields = append(o.fields, f)
 	return o
 }
+
+func (o *object) set(key string, value any) *object { return o.add(field{key: key, value: value}) }
+
+// text sets a text, which may be empty.
+func (o *object) text(key, value string) *object { return o.add(field{key: key, text: value}) }
 
 // str sets a text; an empty one is left out.
 func (o *object) str(key, value string) *object {
 	if value == "" {
 		return o
 	}
-	return o.set(key, value)
+	return o.text(key, value)
 }
 
-func (o *object) num(key string, value int64) *object { return o.set(key, value) }
+func (o *object) num(key string, value int64) *object {
+	return o.add(field{key: key, number: value, numeric: true})
+}
 
 // obj sets an object; an empty one is left out.
 func (o *object) obj(key string, value *object) *object {
@@ -55,15 +82,21 @@ func (o *object) append(b []byte) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendValue(append(appendString(b, f.key), ':'), f.value)
+		b = append(appendString(b, f.key), ':')
+		switch {
+		case f.numeric:
+			b = strconv.AppendInt(b, f.number, 10)
+		case f.value == nil:
+			b = appendString(b, f.text)
+		default:
+			b = appendValue(b, f.value)
+		}
 	}
 	return append(b, '}')
 }
 
 func appendValue(b []byte, value any) []byte {
 	switch v := value.(type) {
-	case int64:
-		return strconv.AppendInt(b, v, 10)
 	case bool:
 		return strconv.AppendBool(b, v)
 	case *object:
@@ -107,7 +140,7 @@ func appendString(b []byte, s string) []byte {
 	return b
 }
 
-// safeKey is a key of ours that two different ones never share.
+// safeKey makes a key printable; two different keys stay different.
 func safeKey(key string) string {
 	if utf8.ValidString(key) && !strings.HasPrefix(key, `"`) {
 		return key
@@ -115,7 +148,7 @@ func safeKey(key string) string {
 	return strconv.QuoteToASCII(key)
 }
 
-// rawBytes is the bytes of a string that is no UTF-8, as base64; "" for others.
+// rawBytes is the bytes of a string that is not UTF-8, as base64; "" for others.
 func rawBytes(s string) string {
 	if utf8.ValidString(s) {
 		return ""

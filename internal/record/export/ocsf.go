@@ -14,7 +14,7 @@ import (
 // ocsfVersion is the version of the schema that is written.
 const ocsfVersion = "1.9.0"
 
-// ocsf writes an event a line. Each line is canonical (RFC 8785) and has a
+// ocsf writes one event per line. Each line is canonical (RFC 8785) and has a
 // fingerprint of itself and of the line before it, so that the export is a chain
 // of its own; raw_data_hash leads back to the record, whose chain is signed.
 type ocsf struct {
@@ -22,13 +22,14 @@ type ocsf struct {
 	options Options
 	err     error // the first that happened
 
-	line   []byte
-	mapped []string // keys of Detail that stand under a name of OCSF
-	known  programs
-	last   link
+	line    []byte
+	mapped  []string // keys of Detail that have a name in OCSF
+	known   programs
+	objects objects
+	last    link
 }
 
-// link is what the next event says of the one before it.
+// link is what the next event says about the one before it.
 type link struct {
 	uid         string
 	typeUID     int64
@@ -47,8 +48,8 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 		x.last = link{} // a chain is of one session
 	}
 	x.known.remember(e)
-	x.mapped = x.mapped[:0]
-	attestation := new(object).str("chain_uid", orUnknown(e.Session))
+	x.mapped, x.objects.used = x.mapped[:0], 0
+	attestation := x.objects.next().str("chain_uid", orUnknown(e.Session))
 	root, here := x.event(e, line, attestation)
 	here.fingerprint = sum(root.append(x.line[:0]))
 	attestation.obj("fingerprint", x.fingerprint(here.fingerprint, true))
@@ -62,7 +63,7 @@ func (x *ocsf) WriteRecord(e event.Event, line []byte) error {
 
 func (x *ocsf) Close() error { return x.err }
 
-// event makes the whole of an event but its fingerprint, which attestation is to get.
+// event makes the whole of an event except its fingerprint, which goes into attestation.
 func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, link) {
 	a := actionOf(e)
 	activity, name := activityOf(a, e)
@@ -71,7 +72,7 @@ func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, 
 	if _, said := e.Detail["severity"]; said {
 		x.markMapped("severity")
 	}
-	o := new(object)
+	o := x.objects.next()
 	o.num("class_uid", a.class.uid).str("class_name", a.class.name).
 		num("category_uid", a.class.uid/1000).num("activity_id", activity).str("activity_name", name).num("type_uid", here.typeUID).
 		num("severity_id", int64(s)).str("severity", severities[s].ocsf).
@@ -93,7 +94,7 @@ func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, 
 		}
 	}
 	if x.last.uid != "" {
-		attestation.obj("prev_event", new(object).str("uid", x.last.uid).num("type_uid", x.last.typeUID).
+		attestation.obj("prev_event", x.objects.next().str("uid", x.last.uid).num("type_uid", x.last.typeUID).
 			obj("fingerprint", x.fingerprint(x.last.fingerprint, true)))
 	}
 	o.list("attestation_list", attestation)
@@ -123,7 +124,7 @@ func (x *ocsf) metadata(e event.Event, record bool) *object {
 	if actionOf(e).class.uid < 2000 || actionOf(e).class == lifecycle {
 		profiles = append([]string{"host"}, profiles...)
 	}
-	o := new(object).str("version", ocsfVersion).str("uid", UID(e)).
+	o := x.objects.next().str("version", ocsfVersion).str("uid", UID(e)).
 		str("correlation_uid", e.Session).str("event_code", e.Action).
 		str("log_name", "holdfast").str("log_provider", string(e.Sensor)).
 		str("original_time", e.Time.UTC().Format(time.RFC3339Nano)).
@@ -138,23 +139,23 @@ func (x *ocsf) metadata(e event.Event, record bool) *object {
 }
 
 func (x *ocsf) product() *object {
-	return new(object).str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
+	return x.objects.next().str("name", "Holdfast").str("vendor_name", "Holdfast").str("version", x.options.Version)
 }
 
-// device is the machine that the record is of.
+// device is the recorded machine.
 func (x *ocsf) device(e event.Event) *object {
 	name := x.known.host
 	if e.Detail["host"] == name && name != "" {
 		x.markMapped("host")
 	}
-	return new(object).str("hostname", orUnknown(cmp.Or(name, x.options.Host))).num("type_id", 0).str("type", "Unknown").
-		obj("os", new(object).str("name", "Linux").num("type_id", 200).str("type", "Linux"))
+	return x.objects.next().str("hostname", orUnknown(cmp.Or(name, x.options.Host))).num("type_id", 0).str("type", "Unknown").
+		obj("os", x.objects.next().str("name", "Linux").num("type_id", 200).str("type", "Linux"))
 }
 
-// fingerprint is a SHA-256 in hex; jcs says that it is of an event's canonical
+// fingerprint is a SHA-256 in hex; jcs means that it is of an event's canonical
 // form and not of bytes as they are.
 func (x *ocsf) fingerprint(hash string, jcs bool) *object {
-	o := new(object).num("algorithm_id", 3).str("algorithm", "SHA-256").
+	o := x.objects.next().num("algorithm_id", 3).str("algorithm", "SHA-256").
 		num("encoding_id", 1).str("encoding", "Hex").str("value", hash)
 	if jcs {
 		o.num("serialization_id", 2).str("serialization", "JCS")
@@ -162,7 +163,7 @@ func (x *ocsf) fingerprint(hash string, jcs bool) *object {
 	return o
 }
 
-// decision sets what was decided, by which rule, and what came of it.
+// decision sets what was decided, by which rule, and the outcome.
 func (x *ocsf) decision(o *object, a *action, e event.Event) {
 	switch e.Verdict {
 	case event.Allowed:
@@ -176,7 +177,7 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 		}
 	}
 	if e.Verdict != event.Unknown && e.Rule != "" {
-		o.obj("policy", new(object).str("name", "Holdfast policy").str("uid", e.Rule))
+		o.obj("policy", x.objects.next().str("name", "Holdfast policy").str("uid", e.Rule))
 	}
 	o.str("status_code", e.Error)
 	o.str("status_detail", x.mappedText(e, "reason"))
@@ -194,7 +195,7 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 
 // unmapped holds what OCSF has no name for.
 func (x *ocsf) unmapped(e event.Event, a *action) *object {
-	o := new(object).str("layer", e.Layer)
+	o := x.objects.next().str("layer", e.Layer)
 	if e.N > 0 {
 		o.num("n", int64(e.N))
 	}
@@ -207,11 +208,11 @@ func (x *ocsf) unmapped(e event.Event, a *action) *object {
 	if a.class != fileActivity && e.Action != event.HoneyRead {
 		o.str("resolved", e.Resolved)
 	}
-	if a.class.uid == 0 || x.process(e, true) == nil {
+	if a.class.uid == 0 || !isKnown(e.Process) {
 		o.obj("process", x.processObject(e, true)) // a process has a pid or an id in OCSF
 	}
-	rest := new(object)
-	raw := new(object).str("object", rawBytes(e.Object)).str("resolved", rawBytes(e.Resolved)).
+	rest := x.objects.next()
+	raw := x.objects.next().str("object", rawBytes(e.Object)).str("resolved", rawBytes(e.Resolved)).
 		str("executable", rawBytes(e.Process.Executable)).str("cwd", rawBytes(e.Process.Cwd))
 	for i, arg := range e.Process.Argv {
 		if b := rawBytes(arg); b != "" {
@@ -220,7 +221,7 @@ func (x *ocsf) unmapped(e event.Event, a *action) *object {
 	}
 	for key, value := range e.Detail {
 		if !slices.Contains(x.mapped, key) {
-			rest.set(safeKey(key), value)
+			rest.text(safeKey(key), value)
 		}
 		if b := rawBytes(value); b != "" {
 			raw.str("detail."+safeKey(key), b)

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// titles are those of findings that no rule raised.
+// titles are the titles of findings without a rule.
 var titles = map[string]string{
 	event.CredentialAlert: "Placeholder of a credential where it may not stand",
 	event.HoneyRead:       "Honeytoken opened",
@@ -17,7 +17,7 @@ var titles = map[string]string{
 // finding is an alert, of a rule or of a sensor that needs none.
 func (x *ocsf) finding(o *object, e event.Event) {
 	title, rule := titles[e.Action], e.Action
-	evidence := new(object)
+	evidence := x.objects.next()
 	switch e.Action {
 	case event.AlertRaise:
 		title, rule = orUnknown(x.mappedText(e, "title")), orUnknown(e.Object)
@@ -26,9 +26,9 @@ func (x *ocsf) finding(o *object, e event.Event) {
 	default:
 		evidence.obj("dst_endpoint", x.endpoint(e.Object))
 	}
-	info := new(object).str("uid", UID(e)).str("title", title).str("desc", x.mappedText(e, "explanation")).
+	info := x.objects.next().str("uid", UID(e)).str("title", title).str("desc", x.mappedText(e, "explanation")).
 		num("created_time", max(0, e.Time.UnixMilli())).
-		obj("analytic", new(object).str("uid", rule).str("name", title).num("type_id", 1).str("type", "Rule")).
+		obj("analytic", x.objects.next().str("uid", rule).str("name", title).num("type_id", 1).str("type", "Rule")).
 		obj("product", x.product())
 	if n, ok := x.mappedInt(e, "count"); ok {
 		info.num("related_events_count", n)
@@ -37,7 +37,7 @@ func (x *ocsf) finding(o *object, e event.Event) {
 		info.list("attacks", attacks...)
 	}
 	if name := x.mappedText(e, "credential"); name != "" {
-		o.list("resources", new(object).str("name", name).str("type", "credential"))
+		o.list("resources", x.objects.next().str("name", name).str("type", "credential"))
 	}
 	o.obj("finding_info", info).set("is_alert", true)
 	if p := x.process(e, true); p != nil {
@@ -48,18 +48,18 @@ func (x *ocsf) finding(o *object, e event.Event) {
 	}
 }
 
-// attacks are the techniques of MITRE ATT&CK in a list with commas or spaces.
+// attacks are the techniques of MITRE ATT&CK in a list separated by commas or spaces.
 func (x *ocsf) attacks(ids string) []*object {
 	var all []*object
 	for _, id := range strings.FieldsFunc(ids, func(r rune) bool { return r == ',' || r == ' ' }) {
-		o := new(object)
+		o := x.objects.next()
 		technique, _, sub := strings.Cut(id, ".")
 		if sub && !strings.HasPrefix(id, "AML.") { // the ids of ATLAS have a dot of their own
-			o.obj("sub_technique", new(object).str("uid", id))
+			o.obj("sub_technique", x.objects.next().str("uid", id))
 		} else {
 			technique = id
 		}
-		all = append(all, o.obj("technique", new(object).str("uid", technique)))
+		all = append(all, o.obj("technique", x.objects.next().str("uid", technique)))
 	}
 	return all
 }

@@ -12,14 +12,13 @@ import (
 	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
-// subject sets who did it, and what it was done to, in the attributes of the
-// event's class.
+// subject sets the actor and the target, in the attributes of the event's class.
 func (x *ocsf) subject(o *object, a *action, e event.Event) {
 	switch a.class {
 	case fileActivity:
 		x.files(o, e)
 	case kernelActivity:
-		o.obj("kernel", new(object).str("name", orUnknown(e.Object)).num("type_id", 2).str("type", "System Call").str("system_call", e.Object))
+		o.obj("kernel", x.objects.next().str("name", orUnknown(e.Object)).num("type_id", 2).str("type", "System Call").str("system_call", e.Object))
 	case processActivity:
 		x.processes(o, e)
 		return
@@ -29,7 +28,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 		x.finding(o, e)
 		return
 	case entity:
-		o.obj("entity", new(object).str("name", orUnknown(e.Object)).str("type", "policy"))
+		o.obj("entity", x.objects.next().str("name", orUnknown(e.Object)).str("type", "policy"))
 	case networkActivity, httpActivity, dnsActivity:
 		x.network(o, a, e)
 	case lifecycle:
@@ -49,18 +48,21 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 	o.obj("actor", x.actor(e))
 }
 
-// actor is the process that did it, or Holdfast itself.
+// actor is the acting process, or Holdfast itself.
 func (x *ocsf) actor(e event.Event) *object {
 	if p := x.process(e, true); p != nil {
-		return new(object).obj("process", p)
+		return x.objects.next().obj("process", p)
 	}
-	return new(object).str("app_name", "holdfast")
+	return x.objects.next().str("app_name", "holdfast")
 }
 
-// process is who asked; nil when that is not known. Its parent is left out where
-// the parent stands in the event by itself.
+// isKnown reports whether a process has a number of any kind.
+func isKnown(p event.Process) bool { return p.PID != 0 || p.Exec != 0 }
+
+// process is the acting process; nil if it is not known. Its parent is left out
+// if the event itself has the parent.
 func (x *ocsf) process(e event.Event, parent bool) *object {
-	if e.Process.PID == 0 && e.Process.Exec == 0 {
+	if !isKnown(e.Process) {
 		return nil
 	}
 	return x.processObject(e, parent).str("sandbox", e.Session)
@@ -69,7 +71,7 @@ func (x *ocsf) process(e event.Event, parent bool) *object {
 // processObject is the process of an event as OCSF has it.
 func (x *ocsf) processObject(e event.Event, parent bool) *object {
 	q := e.Process
-	o := new(object).str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
+	o := x.objects.next().str("uid", execUID(e, q.Exec)).str("working_directory", q.Cwd)
 	if q.PID != 0 {
 		o.num("pid", int64(q.PID))
 	}
@@ -95,7 +97,7 @@ func (x *ocsf) parent(e event.Event) *object {
 	if q.Parent == 0 && q.ParentExec == 0 {
 		return nil
 	}
-	o := new(object).str("uid", execUID(e, q.ParentExec))
+	o := x.objects.next().str("uid", execUID(e, q.ParentExec))
 	if q.Parent != 0 {
 		o.num("pid", int64(q.Parent))
 	}
@@ -112,13 +114,13 @@ func execUID(e event.Event, exec uint64) string {
 	return e.Session + "-" + strconv.FormatUint(exec, 10)
 }
 
-// processes is an event of a process itself: a start is done by the parent, an
-// end by the process.
+// processes describes an event about a process itself: the parent is the actor
+// of a start, the process that of its end.
 func (x *ocsf) processes(o *object, e event.Event) {
 	starts := e.Action != event.ProcExit
 	p := x.process(e, true)
 	if p == nil {
-		p = new(object).str("uid", e.Session+"-unknown")
+		p = x.objects.next().str("uid", e.Session+"-unknown")
 	}
 	if x.known.executable(e.Process) == "" && e.Object != "" {
 		p.str("name", path.Base(e.Object)).obj("file", x.file(e.Object, 0))
@@ -133,7 +135,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	if code, ok := x.mappedInt(e, "status"); ok && e.Action == event.ProcExit {
 		o.num("exit_code", code)
 	}
-	who := new(object)
+	who := x.objects.next()
 	if parent := x.parent(e); starts && parent != nil {
 		who.obj("process", parent)
 	} else if self := x.process(e, false); !starts && self != nil {
@@ -144,7 +146,7 @@ func (x *ocsf) processes(o *object, e event.Event) {
 	o.obj("actor", who)
 }
 
-// fileTypes are what an action makes, by type_id.
+// fileTypes are the types of what an action makes, by type_id.
 var fileTypes = map[string]int64{event.FileMkdir: 2, event.FileSymlink: 7, event.FileMknod: 99}
 
 func (x *ocsf) files(o *object, e event.Event) {
@@ -160,7 +162,7 @@ func (x *ocsf) files(o *object, e event.Event) {
 	if resolved == "" {
 		x.markMapped("to")
 	} else {
-		x.markMapped("to_resolved") // the name as asked stays among the details
+		x.markMapped("to_resolved") // the requested name stays among the details
 	}
 	o.obj("file_result", x.file(cmp.Or(resolved, to), 0))
 }
@@ -170,18 +172,18 @@ func (x *ocsf) file(p string, kind int64) *object {
 	if p == "" {
 		name = "unknown"
 	}
-	return new(object).str("name", name).str("path", p).num("type_id", kind)
+	return x.objects.next().str("name", name).str("path", p).num("type_id", kind)
 }
 
 func (x *ocsf) network(o *object, a *action, e event.Event) {
 	o.obj("src_endpoint", x.sandboxEndpoint(e))
 	if a.class == dnsActivity {
-		o.obj("query", new(object).str("hostname", orUnknown(e.Object)).str("type", x.mappedText(e, "type")))
+		o.obj("query", x.objects.next().str("hostname", orUnknown(e.Object)).str("type", x.mappedText(e, "type")))
 		return
 	}
 	o.obj("dst_endpoint", x.endpoint(e.Object))
-	o.obj("tls", new(object).str("sni", x.mappedText(e, "sni")))
-	traffic := new(object)
+	o.obj("tls", x.objects.next().str("sni", x.mappedText(e, "sni")))
+	traffic := x.objects.next()
 	in, hasIn := x.mappedInt(e, "in")
 	out, hasOut := x.mappedInt(e, "out")
 	if hasIn {
@@ -199,27 +201,27 @@ func (x *ocsf) network(o *object, a *action, e event.Event) {
 	}
 	o.obj("http_request", x.request(e))
 	if code, ok := x.mappedInt(e, "status"); ok {
-		o.obj("http_response", new(object).num("code", code))
+		o.obj("http_response", x.objects.next().num("code", code))
 	}
 }
 
 // sandboxEndpoint is the session as an endpoint of a connection.
 func (x *ocsf) sandboxEndpoint(e event.Event) *object {
-	return new(object).str("name", "sandbox").str("uid", orUnknown(e.Session))
+	return x.objects.next().str("name", "sandbox").str("uid", orUnknown(e.Session))
 }
 
 func (x *ocsf) request(e event.Event) *object {
 	host, port := hostPort(e.Object)
-	url := new(object).str("hostname", orUnknown(host)).str("path", x.mappedText(e, "path"))
+	url := x.objects.next().str("hostname", orUnknown(host)).str("path", x.mappedText(e, "path"))
 	if port > 0 {
 		url.num("port", port)
 	}
-	return new(object).str("http_method", x.mappedText(e, "method")).str("version", x.mappedText(e, "proto")).obj("url", url)
+	return x.objects.next().str("http_method", x.mappedText(e, "method")).str("version", x.mappedText(e, "proto")).obj("url", url)
 }
 
 // endpoint is where a connection goes.
 func (x *ocsf) endpoint(address string) *object {
-	o := new(object)
+	o := x.objects.next()
 	if strings.HasPrefix(address, "unix:") {
 		return o.str("name", address)
 	}
@@ -250,10 +252,10 @@ func hostPort(s string) (string, int64) {
 
 // credentialUse sets the use of a credential.
 func (x *ocsf) credentialUse(o *object, e event.Event) {
-	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", "holdfast broker")))
+	o.obj("api", x.objects.next().str("operation", e.Action).obj("service", x.objects.next().str("name", "holdfast broker")))
 	o.obj("src_endpoint", x.sandboxEndpoint(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
 	if name := x.mappedText(e, "credential"); name != "" {
-		o.list("resources", new(object).str("name", name).str("type", "credential"))
+		o.list("resources", x.objects.next().str("name", name).str("type", "credential"))
 	}
 }
 
@@ -269,14 +271,14 @@ func (x *ocsf) consent(o *object, e event.Event) {
 
 // api sets a call of a service; the object of the event is a resource of that kind.
 func (x *ocsf) api(o *object, e event.Event, service, kind string) {
-	o.obj("api", new(object).str("operation", e.Action).obj("service", new(object).str("name", service)))
+	o.obj("api", x.objects.next().str("operation", e.Action).obj("service", x.objects.next().str("name", service)))
 	o.obj("src_endpoint", x.sandboxEndpoint(e))
 	if e.Object != "" {
-		o.list("resources", new(object).str("name", e.Object).str("type", kind))
+		o.list("resources", x.objects.next().str("name", e.Object).str("type", kind))
 	}
 }
 
-// commandLine is an argv as one would type it for a shell.
+// commandLine is an argv as typed in a shell.
 func commandLine(argv []string) string {
 	var b strings.Builder
 	for i, arg := range argv {

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// required are the attributes that OCSF 1.9 demands, written down by hand from
-// the classes and objects of the schema. "a|b" is one of several.
+// required are the attributes that OCSF 1.9 requires, written by hand from the
+// classes and objects of the schema. "a|b" means one of several.
 var required = map[string]string{
 	"":     "activity_id category_uid class_uid metadata severity_id time type_uid",
 	"1001": "actor device file",
@@ -60,7 +60,7 @@ var required = map[string]string{
 	"hashes":           "algorithm_id value",
 }
 
-// lacking names the required attributes that are not there.
+// lacking names the missing required attributes.
 func lacking(where string, v any) []string {
 	var bad []string
 	switch v := v.(type) {
@@ -92,7 +92,7 @@ func lacking(where string, v any) []string {
 	return bad
 }
 
-// sample is an event of an action with everything in it.
+// sample is an event of an action with all fields set.
 func sample(a string) event.Event {
 	object := "/work/a b"
 	switch family, _, _ := strings.Cut(a, "."); {
@@ -237,7 +237,7 @@ func TestOCSFMeanings(t *testing.T) {
 	}
 }
 
-// verifyChain checks an export as a stranger would: each line without its
+// verifyChain checks an export as an outsider would: each line without its
 // fingerprint, in canonical form, has that fingerprint, and names the one before.
 func verifyChain(t testing.TB, data []byte) {
 	t.Helper()

@@ -11,15 +11,15 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// A request is written when it has so many records or bytes, whichever is first.
+// A request is written when it has this many records or bytes, whichever comes first.
 const (
 	requestRecords = 512
 	requestBytes   = 1 << 20
 )
 
-// otlp writes requests of the OpenTelemetry protocol in its JSON encoding, one a
-// line: what a collector takes at /v1/logs, and reads from files. A request has
-// the records of one session, which is its resource.
+// otlp writes requests of the OpenTelemetry protocol in its JSON encoding, one
+// per line: what a collector accepts at /v1/logs, and reads from files. A
+// request has the records of one session, which is its resource.
 type otlp struct {
 	w       io.Writer
 	options Options

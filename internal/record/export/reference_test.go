@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReference looks for each field, action and detail in what is printed.
+// TestReference looks for each field, action and detail in the output.
 func TestReference(t *testing.T) {
 	text := Reference()
 	for _, f := range fields {

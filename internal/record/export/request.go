@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Request is an ExportLogsServiceRequest of the OpenTelemetry protocol in the
-// making, in its JSON encoding: names in lowerCamelCase, integers of 64 bits as
-// decimal strings, enumerations as numbers, bytes as base64.
+// Request is an ExportLogsServiceRequest of the OpenTelemetry protocol under
+// construction, in its JSON encoding: names in lowerCamelCase, integers of 64
+// bits as decimal strings, enumerations as numbers, bytes as base64.
 type Request struct {
 	buf     []byte
 	records int
@@ -89,8 +89,8 @@ func (r *Record) key(name string) {
 	r.q.buf = append(appendString(append(r.q.buf, `{"key":`...), name), `,"value":`...)
 }
 
-// Text sets an attribute; an empty one is left out. The bytes of a text that is no
-// UTF-8 stand beside it under the name with .bytes.
+// Text sets an attribute; an empty one is left out. If a text is not UTF-8, its
+// bytes are in a second attribute, under the name with .bytes.
 func (r *Record) Text(name, value string) {
 	if value == "" {
 		return

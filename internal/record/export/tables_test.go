@@ -140,8 +140,8 @@ func TestEveryDetailHasARow(t *testing.T) {
 	}
 }
 
-// keyUse is a key of a Detail in the source; open is a key that goes on with
-// something computed.
+// keyUse is a key of a Detail in the source; open is a key that continues with
+// a computed part.
 type keyUse struct {
 	key, at string
 	open    bool
@@ -152,9 +152,8 @@ func (u keyUse) fits(d detailRow) bool {
 	return d.key == u.key && !u.open || all && strings.HasPrefix(u.key, stem)
 }
 
-// detailKeys finds, in a file that speaks of events, the keys of maps of strings
-// and of assignments to something called detail, of egress's with and of
-// supervise's add.
+// detailKeys finds, in a file that imports events, the keys of maps of strings and of
+// assignments to something called detail, of egress's with and of supervise's add.
 func detailKeys(t *testing.T, path string) []keyUse {
 	t.Helper()
 	set := token.NewFileSet()
@@ -208,7 +207,7 @@ func detailKeys(t *testing.T, path string) []keyUse {
 	return uses
 }
 
-// lastName is the name of x, or of what is selected from something.
+// lastName is the name of x, or of the last selector in it.
 func lastName(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.Ident:

@@ -14,32 +14,32 @@ import (
 	"holdfast.dev/holdfast/internal/floor/text"
 )
 
-// group is attempts that are alike: of one kind, and in one place.
+// group is a set of like attempts: of one kind, and in one place.
 type group struct {
 	span
 	groupKey
 	err, reason string
 	objects     names
 	by          []uint64 // programs, the first few
-	rest        bool     // those of a kind for which there was no room one by one
+	rest        bool     // those of its kind that have no group of their own
 }
 
-// groupKey is what makes attempts alike.
+// groupKey says which attempts are alike.
 type groupKey struct {
 	action  string
 	verdict event.Verdict
 	layer   string
 	marked  bool   // it is about something noteworthy, such as credentials
-	failed  bool   // it was let go on, and went wrong by itself
-	kept    bool   // it changed what goes with the run
+	failed  bool   // it was permitted, and failed by itself
+	kept    bool   // it changed something that is lost with the run
 	rule    string // "" of a kind
 	place   string // directory, host, program or rule; "" of a kind
 }
 
-// unknownLayer stands for layers that are not known.
+// unknownLayer stands for unknown layers.
 const unknownLayer = "?"
 
-// skippedActions are actions that say nothing of an attempt, or have a section of their own.
+// skippedActions are actions that say nothing about an attempt, or have a section of their own.
 var skippedActions = map[string]bool{
 	event.ProcExit: true, event.ProcSeen: true, event.NetClose: true, event.ToolResult: true, event.ToolList: true, event.ApprovalRequest: true,
 	event.ApprovalUse: true, event.AlertRaise: true, event.SessionStart: true, event.SessionAttest: true, event.SessionEnd: true,
@@ -111,15 +111,15 @@ func (g *group) addDetails(e *event.Event, n uint64) {
 	case g.count == n:
 		g.reason = reason
 	case g.reason != reason:
-		g.reason = "" // they have not one in common
+		g.reason = "" // they have no common reason
 	}
 	if id := e.Process.Exec; id != 0 && len(g.by) < named && !slices.Contains(g.by, id) {
 		g.by = append(g.by, id)
 	}
 }
 
-// newGroup makes the group of a key. Where its kind has no room it returns the group for
-// the rest of the kind, or nil.
+// newGroup makes the group of a key. If its kind has no room it returns the
+// group for the rest of the kind, or nil.
 func (b *Builder) newGroup(key, kind groupKey) *group {
 	switch {
 	case b.ofKind[kind] == 0 && len(b.ofKind) >= kinds:
@@ -155,7 +155,7 @@ func (b *Builder) placeOf(e *event.Event, object string) string {
 }
 
 // domain is the last two labels of the host of a destination or name, or a whole
-// address: many queries below one domain, as when data leaves in names, are one line.
+// address: many queries below one domain, as when names carry data out, are one line.
 func domain(object string) string {
 	host := object
 	if h, _, err := net.SplitHostPort(object); err == nil {
@@ -168,7 +168,7 @@ func domain(object string) string {
 	return strings.Join(labels[max(0, len(labels)-2):], ".")
 }
 
-// commandLine is an argument vector as a shell takes it, for a person to read.
+// commandLine is an argument vector in shell syntax, for a reader.
 func commandLine(argv []string) string {
 	var b strings.Builder
 	for i, arg := range argv {
@@ -189,7 +189,7 @@ func (b *Builder) relative(name string) string {
 	return rest
 }
 
-// shortPath is a path as the report shows it: below the workspace, from there.
+// shortPath is a path as the report shows it: relative if it is below the workspace.
 func (b *Builder) shortPath(name string) string {
 	if rest := b.relative(name); rest != "" {
 		return "./" + rest
@@ -197,16 +197,16 @@ func (b *Builder) shortPath(name string) string {
 	return name
 }
 
-// foundPath is the object of an event as it was found, or else as it was asked.
+// foundPath is the object of an event as found, or else as requested.
 func foundPath(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }
 
-// ofSystem reports whether a path is a device or a file of the kernel that programs
-// write to as they print or ask.
+// ofSystem reports whether a path is a device or a kernel file that programs
+// write to when they print or query.
 func ofSystem(name string) bool {
 	return strings.HasPrefix(name, "/dev/") && !strings.HasPrefix(name, "/dev/shm/") || strings.HasPrefix(name, "/proc/")
 }
 
-// parseCount reads a count; what is none, or no count of anything, is 0.
+// parseCount reads a count; 0 for anything else.
 func parseCount(s string) uint64 {
 	n, err := strconv.ParseUint(s, 10, 50)
 	if err != nil {

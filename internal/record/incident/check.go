@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/document"
 )
 
-// check is what a human should look at or make anew.
+// check lists what a human should look at or replace.
 func (t *writer) check() []document.Block {
 	var blocks []document.Block
 	list := func(b document.Block) {
@@ -68,15 +68,15 @@ func (t *writer) hostChecks() document.Block {
 	return b
 }
 
-// flags are files that a host executes for one reason, and that were changed alike.
+// flags are files that a host executes for one reason, and that were changed in the same way.
 type flags struct {
 	change, reason string
 	count          uint64
 	paths          names
 }
 
-// executedChecks are the files that a host executes: as they were found at the end
-// where that is kept, else as the record has them.
+// executedChecks are the files that a host executes: as found at the end if
+// that is kept, else as the record has them.
 func (t *writer) executedChecks() document.Block {
 	b := paragraph("Files that were changed and that a host executes or obeys. Read each before you build, test, commit, open the directory in an editor, or push:")
 	seen := map[string]bool{}
@@ -148,8 +148,8 @@ func (t *writer) heldChecks() document.Block {
 	return b
 }
 
-// reviewed reports whether the run worked on a view of the workspace, of which
-// nothing reaches the workspace that a person does not accept.
+// reviewed reports whether the run worked on a view of the workspace, from
+// which only what a person accepts reaches the workspace.
 func (t *writer) reviewed() bool { return t.s.Started["review"] != "" }
 
 func (t *writer) waitingChecks() document.Block {

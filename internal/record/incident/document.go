@@ -20,14 +20,14 @@ type writer struct {
 	todo uint64            // things to check or rotate
 }
 
-// Document is the report of what was added. Nothing may be added afterwards.
+// Document is the report of the added events. Nothing may be added afterwards.
 func (b *Builder) Document(f Findings) document.Document {
 	t := &writer{Builder: b, f: f, s: b.story.Story(), name: map[uint64]string{}}
 	for _, p := range t.s.Programs {
 		name := cmp.Or(p.Executable, p.Asked)
 		t.name[p.Exec] = cut(name[strings.LastIndexByte(name, '/')+1:], 64)
 	}
-	check := t.check() // counts what is to be done, which the summary says
+	check := t.check() // counts what is to be done, for the summary
 	return document.Document{
 		Over: "Incident report", Title: document.Sentence("run %s", b.o.Session), Good: f.Record == "COMPLETE", Lead: t.lead(),
 		Section: []document.Section{
@@ -161,7 +161,7 @@ func (t *writer) sortedAlerts() []*alertGroup {
 	return list
 }
 
-// severityOf is a severity that is known, in a word that stands out.
+// severityOf is a severity in strong type, or the words for an unknown one.
 func severityOf(a *alertGroup) any {
 	if a.severity.Level() > 0 {
 		return document.Strong(a.severity)
@@ -169,7 +169,7 @@ func severityOf(a *alertGroup) any {
 	return document.Strong("of no known severity")
 }
 
-// when is a time of day, or from when to when.
+// when is a time of day, or a range of two.
 func when(s span) document.Words {
 	first, last := clock(s.first), clock(s.last)
 	if first == last {
@@ -200,7 +200,7 @@ func repeated(n uint64) document.Prose {
 	return document.Sentence(" (%s)", times(n))
 }
 
-// inWords joins words with commas and an and.
+// inWords joins words with commas and "and".
 func inWords(list []string) document.Words {
 	if len(list) < 2 {
 		return document.Words(strings.Join(list, ""))

@@ -21,26 +21,26 @@ import (
 
 // Options are what a report takes from elsewhere.
 type Options struct {
-	Session string        // valid, see audit.ValidSession: it stands in commands
+	Session string        // valid, see audit.ValidSession: commands contain it
 	File    string        // of the record, quoted for a shell
-	Rules   []detect.Rule // for what they say of honest causes
+	Rules   []detect.Rule // for their honest causes
 	Rows    []Row         // of the escape matrix; nil where they cannot be played
-	// Executes says of a path below the workspace, relative to it, why the host would
-	// execute or obey it; "" for an ordinary one. nil where that is not known.
+	// Executes returns why the host would execute or obey a path below the
+	// workspace, relative to it; "" for an ordinary one. nil if that is not known.
 	Executes func(path string) string
 	Usual    func(object string) bool // nearly every program asks for it; nil: no object
 }
 
-// Findings are what is known when all events were added.
+// Findings are what is known after all events were added.
 type Findings struct {
 	Record   string   // verdict on the record, in the word of 'log verify'
 	Problems []string // what does not fit, a line each
-	Running  bool     // the run is under way
-	Changes  *Changes // as they are kept beside the record; nil where they are not
+	Running  bool     // the run is in progress
+	Changes  *Changes // as kept beside the record; nil if they are not
 	Settled  []string // what was found after the supervisor was killed, a line each
 }
 
-// Changes are what of the workspace is listed, or waits, since the end of the run.
+// Changes are the changes of the workspace that are listed, or wait, since the end of the run.
 type Changes struct {
 	Waits int       // changes that wait for review and have not reached the workspace
 	Flags []Flagged // files that the host executes
@@ -51,7 +51,7 @@ type Changes struct {
 // was moved; "" when it stayed.
 type Flagged struct{ Path, Change, Reason, Held string }
 
-// Row is a row of the escape matrix, with what must be seen of it in a record.
+// Row is a row of the escape matrix, with what a record must show of it.
 type Row struct {
 	ID, Class string
 	Core      bool
@@ -63,10 +63,10 @@ type Row struct {
 // the row's world, and a slash.
 type Attempt struct{ Action, Object, Layer string }
 
-// limits of what is kept of a run. What there is no room for is counted.
+// limits of what is kept of a run. The rest is counted.
 const (
 	perKind      = 20  // groups of attempts of one kind
-	kinds        = 400 // kinds: actions, verdicts and layers are few, but for a record that was forged
+	kinds        = 400 // kinds: actions, verdicts and layers are few, except in a forged record
 	named        = 4   // objects that a group names
 	entries      = 200 // credentials, fake credentials, rules of alerts and directories, each
 	maxHosts     = 2000
@@ -92,7 +92,7 @@ type Builder struct {
 	unknown  uint64
 
 	hosts       keyed[host]
-	moreOut     uint64 // bytes to hosts that are not listed, at most: some of them twice
+	moreOut     uint64 // bytes to hosts that are not listed, at most: some of them count twice
 	credentials keyed[credentialUse]
 	honey       keyed[honeytoken]
 	executed    keyed[executable]
@@ -125,7 +125,7 @@ func New(o Options) *Builder {
 	return b
 }
 
-// Add takes the next event.
+// Add takes the next event, and keeps only texts of it.
 func (b *Builder) Add(e event.Event) {
 	b.story.Add(e)
 	b.recent[e.Seq%recentEvents] = outcome{e.Seq, e.Verdict, cut(e.Layer, 40)}
@@ -158,14 +158,14 @@ type blindness struct {
 	since           time.Time
 }
 
-// keyed is a list in the order of first occurrence, bounded, by key.
+// keyed is a bounded list by key, in the order of first occurrence.
 type keyed[T any] struct {
 	list []*T
 	at   map[string]*T
 	more uint64 // events of what is not listed
 }
 
-// get is the entry of key, made where there is room; nil where there is none.
+// get is the entry of key, made if there is room; nil if there is none.
 func (k *keyed[T]) get(key string, most int) *T {
 	if v := k.at[key]; v != nil {
 		return v

@@ -93,7 +93,7 @@ func TestEveryLayerAndActionHasWords(t *testing.T) {
 	}
 }
 
-// injection has what means something to Markdown, HTML, a terminal and the eye.
+// injection contains what is special to Markdown, HTML, a terminal and the eye.
 const injection = "x\n# COMPLETE\n- [x] ok [l](http://e.example.org)![i](http://e.example.org)<img src=http://e.example.org>| @team #1 **b** \x1b[31m\u202e\x00\xff"
 
 // everywhere is an event of each action with the text in every place.
@@ -144,7 +144,7 @@ func TestNothingFromInsideIsTakenForThePartOfAReport(t *testing.T) {
 	}
 }
 
-// flood is very many attempts, each of which is another one.
+// flood is very many attempts, all different.
 func flood(n int) []event.Event {
 	events := []event.Event{begin}
 	for i := range n {
@@ -212,7 +212,7 @@ func TestManyFlagsOfOneReasonDoNotHideAnother(t *testing.T) {
 			t.Errorf("the report does not say %q", want)
 		}
 	}
-	c.Whole = false // then what the record has stands there too
+	c.Whole = false // then the report also has what the record has
 	if markdown, _ = made(t, Options{Executes: hooks}, Findings{Record: "COMPLETE", Changes: c}, events); !strings.Contains(markdown, "- [ ] `./gone/.envrc` (written at 03:04:05): direnv sources it.") {
 		t.Error("what the end of the run may not have found is missing")
 	}

@@ -33,7 +33,7 @@ func (t *writer) permitted() []document.Block {
 	return blocks
 }
 
-// approved is what persons allowed.
+// approved is what people allowed.
 func (t *writer) approved() []document.Block {
 	b := paragraph("A person was asked, and allowed it:")
 	left := uint64(0)
@@ -53,7 +53,7 @@ func (t *writer) approved() []document.Block {
 	return append([]document.Block{b}, t.omitted(left, "approval", "approvals")...)
 }
 
-// approval is one of them.
+// approval describes one approval.
 func (t *writer) approval(a *story.Approval) document.Item {
 	what := cut(a.Object, 300)
 	if len(a.Argv) > 0 {

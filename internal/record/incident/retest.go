@@ -15,9 +15,9 @@ const (
 	rowsOf  = 6
 )
 
-// retest are the commands that play the like again, for each rule that raised an
-// alert and for each way in which something was held. Which rows those are is what
-// the rows themselves say must be seen of them.
+// retest are the commands that play the like again, for each rule that raised
+// an alert and for each way in which something was held. They are chosen by
+// what each row says must be seen of it.
 func (t *writer) retest() []document.Block {
 	if t.o.Rows == nil {
 		return []document.Block{paragraph("Rows of the escape matrix are played by holdfast-prove, which is not here: where it is, this report names those that try the like.")}
@@ -67,8 +67,8 @@ func (t *writer) retest() []document.Block {
 	return append(blocks, paragraph("Everything: %s", "holdfast prove"))
 }
 
-// pick are the IDs of a few rows that fit best, and how well the first does: by their
-// worth, the headline cases first, in the order of the catalogue.
+// pick returns the IDs of the few rows that fit best, and the worth of the best:
+// by worth, then the headline cases first, then in the order of the catalogue.
 func pick(rows []Row, worth func(Row) int) (ids []string, best int) {
 	type scored struct {
 		id    string
@@ -87,15 +87,15 @@ func pick(rows []Row, worth func(Row) int) (ids []string, best int) {
 	}
 	slices.SortStableFunc(found, func(a, b scored) int { return b.score - a.score })
 	for _, f := range found[:min(rowsOf, len(found))] {
-		if f.score >= min(best, 2)*2 { // what is about the same object makes the others idle
+		if f.score >= min(best, 2)*2 { // rows about the same object make the others needless
 			ids = append(ids, f.id)
 		}
 	}
 	return ids, best
 }
 
-// worth is how much a row tries what the group is: 0 for something else, more where
-// it is about the same object.
+// worth is how well a row tries what the group tried: 0 for something else,
+// more if it is about the same object.
 func (g *group) worth(r Row) (best int) {
 	for _, a := range r.Attempts {
 		if a.Action == g.action && a.Layer == g.layer {
@@ -105,7 +105,7 @@ func (g *group) worth(r Row) (best int) {
 	return best
 }
 
-// nearest is how alike a row's object is to the nearest of some objects.
+// nearest is how alike a row's object is to the most similar of some objects.
 func nearest(template string, objects names) (best int) {
 	for _, o := range objects.list {
 		best = max(best, alike(template, o))
@@ -113,8 +113,8 @@ func nearest(template string, objects names) (best int) {
 	return best
 }
 
-// alike is how many last components a row's object and a path share; of what is no
-// path, 3 where it is the same.
+// alike is how many last components a row's object and a path share, at most 3;
+// 3 if both are equal.
 func alike(template, object string) int {
 	if template == object {
 		return 3

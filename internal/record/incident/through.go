@@ -129,7 +129,7 @@ func (b *Builder) addTraffic(e *event.Event) {
 	case e.Action == event.NetConnect:
 		h.count += 1 + parseCount(e.Detail["again"])
 		return
-	case e.Action == event.NetRequest && e.Detail["status"] == "": // it left; its answer has an event of its own
+	case e.Action == event.NetRequest && e.Detail["status"] == "": // it was sent; its answer has an event of its own
 		h.methods.add(e.Detail["method"])
 		return
 	case e.Action == event.NetRequest:
@@ -178,7 +178,7 @@ func (b *Builder) addOutside(into *keyed[changedDir], e *event.Event, name strin
 	}
 }
 
-// addRemoval takes a removed name off the files that a host executes.
+// addRemoval removes a name from the files that a host executes.
 func (b *Builder) addRemoval(name string) {
 	name = "./" + b.relative(name)
 	for _, x := range b.executed.list {
@@ -196,8 +196,8 @@ func (b *Builder) quarantined(short string) bool {
 	return slices.ContainsFunc(b.held, func(h string) bool { return paths.Within(h, full) })
 }
 
-// remaining are the files that a host executes, that were changed and that are still
-// there as far as the record says, by reason.
+// remaining are the changed files that a host executes and that are still there
+// according to the record, by reason.
 func (b *Builder) remaining() (out []*executable) {
 	for _, x := range b.executed.list {
 		x.paths.list = slices.DeleteFunc(x.paths.list, b.quarantined)
@@ -208,8 +208,8 @@ func (b *Builder) remaining() (out []*executable) {
 	return out
 }
 
-// topHosts are the hosts that most bytes went to, as many as there are lines for, in
-// the order in which they were reached, and what the others come to.
+// topHosts returns the hosts that received most bytes, as many as there are lines for,
+// in the order in which they were reached, and the number and bytes of the others.
 func (b *Builder) topHosts() (list []*host, others uint64, out uint64) {
 	list = slices.Clone(b.hosts.list)
 	out = b.moreOut
@@ -225,7 +225,7 @@ func (b *Builder) topHosts() (list []*host, others uint64, out uint64) {
 	return list, others, out
 }
 
-// refusals is how many attempts were refused, and by what, the most first.
+// refusals is how many attempts were refused, and by which layers, the most frequent first.
 func (b *Builder) refusals() (total uint64, words []string) {
 	words = slices.SortedFunc(maps.Keys(b.refused), func(x, y string) int {
 		if b.refused[x] != b.refused[y] {

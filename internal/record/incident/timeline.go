@@ -72,7 +72,7 @@ func techniques(ids string) string {
 	return strings.Join(out, ", ")
 }
 
-// timeline is what was attempted, in the order in which it was first.
+// timeline lists the attempts, in the order in which each was first made.
 func (t *writer) timeline() []document.Block {
 	if len(t.groups) == 0 {
 		return []document.Block{paragraph("The record has no attempt.")}
@@ -93,8 +93,8 @@ func (t *writer) timeline() []document.Block {
 // maxTimeline is how many lines the timeline has at most.
 const maxTimeline = 400
 
-// timelineGroups are the groups that there is room for, in their order, and how many attempts
-// the others are. What was refused, or is noteworthy, stays before what was let go on.
+// timelineGroups are the groups that there is room for, in their order, and how many
+// attempts the others have. Refused or noteworthy attempts are preferred to permitted ones.
 func (t *writer) timelineGroups() (list []*group, left uint64) {
 	list = slices.Clone(t.groups)
 	if len(list) <= maxTimeline {
@@ -109,7 +109,7 @@ func (t *writer) timelineGroups() (list []*group, left uint64) {
 	return list, left
 }
 
-// weight is how much a reader needs a line.
+// weight is how important a line is to a reader.
 func weight(g *group) int {
 	switch {
 	case g.marked:
@@ -160,7 +160,7 @@ func verdictOf(g *group) string {
 	return "outcome not known"
 }
 
-// heldBy says what held an attempt, or by which rule it was let through.
+// heldBy says what held an attempt, or which rule permitted it.
 func (t *writer) heldBy(g *group) (p document.Prose) {
 	if g.verdict == event.Denied {
 		p = document.Sentence(" Held by %s: %s.", document.Words(layerWords[g.layer][0]), document.Words(layerWords[g.layer][1]))

@@ -6,10 +6,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Approval is something that a human was asked, and what came of it; or what was
-// denied by a rule without asking.
+// Approval is a question to a human and its outcome, or a denial by a rule
+// without asking.
 type Approval struct {
-	ID         string    `json:"id,omitempty"` // of the request; "" where nobody was asked
+	ID         string    `json:"id,omitempty"` // of the request; "" if no human was asked
 	Kind       string    `json:"kind,omitempty"`
 	Object     string    `json:"object"` // what it was about: a path, host:port, a tool
 	Argv       []string  `json:"argv,omitempty"`
@@ -54,7 +54,7 @@ type Change struct {
 	Seq      uint64 `json:"seq"` // of the first event
 }
 
-// approval takes what was asked and answered.
+// approval takes requests and answers.
 func (b *Builder) approval(e *event.Event) {
 	id, grant := "id "+cutText(e.Detail["id"]), "grant "+cutText(e.Detail["grant"])
 	var a *Approval
@@ -91,7 +91,7 @@ func (b *Builder) approval(e *event.Event) {
 	}
 }
 
-// addApproval adds a request for approval; it returns nil where there is no room.
+// addApproval adds a request for approval; it returns nil if there is no room.
 func (b *Builder) addApproval(key string, e *event.Event) *Approval {
 	if len(b.s.Approvals) >= b.limits.Refusals || !b.admit(2*len(e.Object), ofAll) {
 		b.s.Left.Other++
@@ -123,7 +123,7 @@ func (b *Builder) setAnswer(a *Approval, e *event.Event) {
 	a.Count = max(1, parseCount(d["count"]))
 }
 
-// addRuleDenial adds a denial without a question: those by one rule are one entry.
+// addRuleDenial adds a denial without a question: all by one rule are one entry.
 func (b *Builder) addRuleDenial(e *event.Event) {
 	d := e.Detail
 	key := "rule " + cutText(d["outcome"]) + " " + cutText(e.Rule) + " " + cutText(e.Object)
@@ -144,7 +144,7 @@ func (b *Builder) review(e *event.Event) {
 	}
 	c := b.changes[cutText(e.Object)]
 	if c == nil {
-		if len(b.changes) >= b.limits.Files || !b.admit(2*len(e.Object), ofFiles) {
+		if len(b.changes) >= b.limits.Changes || !b.admit(2*len(e.Object), ofFiles) {
 			b.s.Left.Files++
 			return
 		}

@@ -29,7 +29,7 @@ type Builder struct {
 	approvals    map[string]*Approval // by "id ID", "grant GRANT" and "rule …"
 	changes      map[string]*Change
 	drops        *Drops             // nil before the session started
-	open         map[uint64][]*Tool // calls that are under way, by the program of the agent
+	open         map[uint64][]*Tool // calls in progress, by the program of the agent
 }
 
 // New begins a story.
@@ -41,7 +41,7 @@ func New(limits Limits) *Builder {
 	}
 }
 
-// Add takes the next event.
+// Add takes the next event, and keeps nothing of it but texts.
 func (b *Builder) Add(e event.Event) {
 	if b.s.Events == 0 {
 		b.s.Session, b.s.Begin = b.keep(e.Session), e.Time
@@ -89,7 +89,7 @@ func (b *Builder) session(e *event.Event) {
 	case event.SessionStart:
 		b.s.Workspace, b.s.Started, b.s.Begin = b.keep(e.Object), b.keepAll(e.Detail), e.Time
 		b.s.Command, _ = b.arguments(e.Process.Argv)
-		b.drops = NewDrops(detect.Place{Home: e.Detail["home"], Workspace: e.Object})
+		b.drops = NewDrops(detect.Place{Home: strings.Clone(e.Detail["home"]), Workspace: strings.Clone(e.Object)})
 	case event.SessionAttest:
 		b.s.Attested = b.keepAll(e.Detail)
 	case event.SessionEnd:
@@ -109,7 +109,7 @@ func (b *Builder) session(e *event.Event) {
 	}
 }
 
-// Story is what was added until now. Nothing may be added afterwards.
+// Story returns the story of the added events. Nothing may be added afterwards.
 func (b *Builder) Story() *Story {
 	b.foldQueries()
 	if b.drops != nil {
@@ -124,8 +124,7 @@ func (b *Builder) Story() *Story {
 // cutText cuts a text to the length that is kept.
 func cutText(s string) string { return text.Cut(s, longest) }
 
-// keep is a text that may be kept: cut when it is long, and "…" when there is
-// no room any more.
+// keep returns a text to keep: cut if it is long, and "…" if there is no room left.
 func (b *Builder) keep(s string) string {
 	if len(s) > longest+len("…") {
 		b.s.Left.Bytes += uint64(len(s) - longest)
@@ -139,7 +138,7 @@ func (b *Builder) keep(s string) string {
 	return strings.Clone(s)
 }
 
-// Who may use how many quarters of the room. A program that makes files until
+// How many quarters of the room each may use. A program that makes files until
 // none is left must not hide what was refused afterwards.
 const (
 	ofFiles    = 2
@@ -147,11 +146,11 @@ const (
 	ofAll      = 4
 )
 
-// overhead is what it takes to hold one thing besides its texts, in bytes.
+// overhead is the size of one thing besides its texts, in bytes.
 const overhead = 250
 
 // admit reports whether there is room for another thing with n bytes of text,
-// and takes the room for what holds it.
+// and takes the room for its overhead.
 func (b *Builder) admit(n, quarters int) bool {
 	if b.bytes+overhead+min(n, 2*longest) > b.limits.Bytes/4*quarters {
 		return false
@@ -207,7 +206,7 @@ func (b *Builder) addLoss(e *event.Event) {
 }
 
 func parseCount(s string) uint64 {
-	n, _ := strconv.ParseUint(s, 10, 64) // what is no number counts nothing
+	n, _ := strconv.ParseUint(s, 10, 64) // what is not a number counts as 0
 	return n
 }
 

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// Dropped is a path that was made or written in the private home and went with it.
+// Dropped is a path that was made or written in the private home and was lost with it.
 type Dropped struct {
 	Path      string `json:"path"` // absolute, as inside
 	Directory bool   `json:"directory,omitempty"`
@@ -25,10 +25,10 @@ type Dropped struct {
 // maxDropped is how many paths a collector knows, and of how many worktrees.
 const maxDropped = 1000
 
-// Drops collects what goes with the private home: paths that a user would look
-// for, without those that were removed again. What is in a directory that was made
-// itself is not told apart. Nothing is counted that a program makes for itself, see
-// detect.Place.Personal. It is for one goroutine.
+// Drops collects what is lost with the private home: paths that a user would
+// look for, without those that were removed again. The content of a directory
+// that was made there is not listed separately. What a program makes for itself
+// is not counted, see detect.Place.Personal. It is for one goroutine.
 type Drops struct {
 	place detect.Place
 	paths map[string]*Dropped

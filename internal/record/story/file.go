@@ -66,6 +66,9 @@ func changedTo(e *event.Event) string {
 
 // addPath notes what happened to a path.
 func (b *Builder) addPath(e *event.Event, name string, note func(*File)) {
+	if b.limits.Files == 0 {
+		return
+	}
 	f := b.files[cutText(name)]
 	if f == nil {
 		if len(b.files) >= b.limits.Files || !b.admit(len(name), ofFiles) {

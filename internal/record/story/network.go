@@ -3,6 +3,7 @@ package story
 import (
 	"net"
 	"slices"
+	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 )
@@ -10,7 +11,7 @@ import (
 // maxRequests is how many different requests of a destination are kept.
 const maxRequests = 30
 
-// network takes what the egress saw and decided.
+// network takes what egress saw and decided.
 func (b *Builder) network(e *event.Event) {
 	d := b.destination(e)
 	if d == nil {
@@ -26,7 +27,7 @@ func (b *Builder) network(e *event.Event) {
 		d.Queries++
 	case e.Action == event.NetConnect:
 		d.Connects++
-	case e.Action == event.NetRequest && e.Detail["status"] == "": // it left; its answer has an event of its own
+	case e.Action == event.NetRequest && e.Detail["status"] == "": // it was sent; its answer has an event of its own
 	case e.Action == event.NetRequest:
 		d.requested = true
 		b.request(d, e)
@@ -76,8 +77,8 @@ func (b *Builder) request(d *Destination, e *event.Event) {
 	d.Requests = append(d.Requests, r)
 }
 
-// foldQueries takes a name that was asked for into the destinations of that
-// name, where there are any.
+// foldQueries merges a queried name into the destinations of that name, if
+// there are any.
 func (b *Builder) foldQueries() {
 	hosts := map[string]*Destination{}
 	for _, d := range b.s.Destinations {
@@ -98,7 +99,7 @@ func (b *Builder) foldQueries() {
 
 type socketKey struct{ address, action string }
 
-// socket takes what programs asked of the kernel.
+// socket takes the socket calls of programs.
 func (b *Builder) socket(e *event.Event) {
 	switch {
 	case e.Verdict == event.Denied:
@@ -115,7 +116,7 @@ func (b *Builder) socket(e *event.Event) {
 			b.s.Left.Destinations++
 			return
 		}
-		s = &Socket{Address: b.keep(e.Object), Action: e.Action}
+		s = &Socket{Address: b.keep(e.Object), Action: strings.Clone(e.Action)}
 		b.sockets[socketKey{s.Address, s.Action}] = s
 		b.s.Sockets = append(b.s.Sockets, s)
 	}

@@ -35,8 +35,8 @@ func (b *Builder) process(e *event.Event) {
 	}
 }
 
-// addProgram adds an execution. One that was denied or failed makes no program: it is an
-// attempt of the program that asked.
+// addProgram adds an execution. One that was denied or failed makes no program:
+// it is an attempt of the calling program.
 func (b *Builder) addProgram(e *event.Event) {
 	p := e.Process
 	by := b.parentOf(e)
@@ -52,7 +52,7 @@ func (b *Builder) addProgram(e *event.Event) {
 	replaces := b.programs[b.runs[p.PID]]
 	if len(b.programs) >= b.limits.Programs || !b.admit(len(p.Cwd)+len(p.Argv), ofPrograms) {
 		b.s.Left.Programs++
-		delete(b.runs, p.PID) // what it does is not the doing of the one before
+		delete(b.runs, p.PID) // what it does must not count for the one before
 		return
 	}
 	of := &Program{
@@ -68,7 +68,7 @@ func (b *Builder) addProgram(e *event.Event) {
 	b.addStarted(of)
 }
 
-// arguments are the first of a command line, and how many there are besides.
+// arguments are the first ones of a command line, and how many there are besides.
 func (b *Builder) arguments(argv []string) (kept []string, left int) {
 	for _, a := range argv[:min(len(argv), maxArgv)] {
 		kept = append(kept, b.keep(a))
@@ -76,8 +76,8 @@ func (b *Builder) arguments(argv []string) (kept []string, left int) {
 	return kept, len(argv) - len(kept)
 }
 
-// parentOf is the program that executed: the one that the process ran before, or
-// else its parent's.
+// parentOf is the calling program: the one that the process ran before, or else
+// its parent's.
 func (b *Builder) parentOf(e *event.Event) uint64 {
 	if before, known := b.runs[e.Process.PID]; known && before != e.Process.Exec {
 		return before
@@ -85,14 +85,14 @@ func (b *Builder) parentOf(e *event.Event) uint64 {
 	if b.programs[e.Process.ParentExec] != nil {
 		return e.Process.ParentExec
 	}
-	if e.Process.Exec != 0 && b.programs[e.Process.Exec] != nil { // the event names who asked
+	if e.Process.Exec != 0 && b.programs[e.Process.Exec] != nil { // the event names the calling program
 		return e.Process.Exec
 	}
 	return 0
 }
 
-// execOf is the number of the program that an event belongs to: not every sensor
-// knows it. 0 is none.
+// execOf is the number of the program that an event belongs to, which not every
+// sensor knows. 0 is none.
 func (b *Builder) execOf(e *event.Event) uint64 {
 	if e.Process.Exec != 0 || e.Process.PID == 0 {
 		return e.Process.Exec
@@ -108,7 +108,7 @@ func (b *Builder) addFailedExec(of *Program, e *event.Event) {
 		b.addObject(of, (*Program).refused, foundPath(e), "", refusedAs(e))
 		return
 	}
-	of.Failed++ // a search along PATH asks for many that are not there
+	of.Failed++ // a search along PATH tries many that are not there
 }
 
 // listOf picks one list of a program.
@@ -130,7 +130,7 @@ func (b *Builder) addTouch(e *event.Event, w listOf, name, to, what string) {
 	}
 }
 
-// touch is what makes an object the same as another in the lists of a program.
+// touch identifies an object in the lists of a program.
 type touch struct {
 	list     byte
 	name, to string
@@ -164,5 +164,5 @@ func refusedAs(e *event.Event) string {
 	return strings.Join(slices.DeleteFunc([]string{e.Action, e.Layer, e.Error}, func(w string) bool { return w == "" }), " ")
 }
 
-// foundPath is the object of an event as it was found, or else as it was asked.
+// foundPath is the object of an event as found, or else as requested.
 func foundPath(e *event.Event) string { return cmp.Or(e.Resolved, e.Object) }

@@ -14,27 +14,28 @@ import "time"
 type Limits struct {
 	Programs     int // programs that were executed
 	Each         int // objects of each kind a program
-	Files        int // paths of the session
+	Files        int // paths of the session; 0: Files has none, and Left counts none
+	Changes      int // that were reviewed
 	Destinations int // names, destinations and sockets, each
 	Refusals     int // different ones of an action; alerts, credentials and notes together
 	Bytes        int // of all text together, with what it takes to hold it
 }
 
-// Default is room for what a person reads.
-var Default = Limits{Programs: 20_000, Each: 40, Files: 100_000, Destinations: 2_000, Refusals: 1_000, Bytes: 64 << 20}
+// Default is enough for a human reader.
+var Default = Limits{Programs: 20_000, Each: 40, Files: 100_000, Changes: 100_000, Destinations: 2_000, Refusals: 1_000, Bytes: 64 << 20}
 
 // longest is how much of one text is kept, in bytes: a path has 4096 at most.
 const longest = 4096
 
 // Story is what happened in a session. Everything is in the order of its first
-// event, but for the paths of Files, which are sorted.
+// event, except the paths of Files, which are sorted.
 type Story struct {
 	Session   string            `json:"session"`
 	Workspace string            `json:"workspace,omitempty"`
 	Command   []string          `json:"command,omitempty"` // what was run
-	Begin     time.Time         `json:"begin"`             // of the session; of the first event when that is not recorded
+	Begin     time.Time         `json:"begin"`             // of the session; of the first event if that is not recorded
 	End       time.Time         `json:"end,omitzero"`      // of the last event
-	Ended     bool              `json:"ended"`             // the end of the session stands in the record
+	Ended     bool              `json:"ended"`             // the record has the end of the session
 	Status    string            `json:"status,omitempty"`
 	Recorded  map[string]string `json:"recorded,omitempty"` // what was to be recorded: detail of record.begin
 	Attested  map[string]string `json:"attested,omitempty"` // what the boundary was found to be: detail of session.attest
@@ -55,7 +56,7 @@ type Story struct {
 	Notes        []Note         `json:"notes,omitempty"`
 	Lost         []Note         `json:"lost,omitempty"`
 	Blind        []Note         `json:"blind,omitempty"`   // what the sensors of the run did not see
-	Unknown      uint64         `json:"unknown,omitempty"` // events of which it is not known whether they were allowed
+	Unknown      uint64         `json:"unknown,omitempty"` // events that may or may not have been allowed
 	Left         Left           `json:"left,omitzero"`
 }
 
@@ -80,7 +81,7 @@ type Program struct {
 	Exec       uint64    `json:"exec"`
 	Parent     uint64    `json:"parent,omitempty"` // Exec of the program that started it; 0 when it is not in the story
 	PID        int       `json:"pid,omitempty"`
-	Asked      string    `json:"asked,omitempty"` // path as asked
+	Asked      string    `json:"asked,omitempty"` // path as requested
 	Executable string    `json:"executable,omitempty"`
 	SHA256     string    `json:"sha256,omitempty"`
 	Cwd        string    `json:"cwd,omitempty"`
@@ -91,7 +92,7 @@ type Program struct {
 	End        time.Time `json:"end,omitzero"`
 	Status     string    `json:"status,omitempty"`   // as a shell gives it; "" when it is not known
 	Signal     string    `json:"signal,omitempty"`   // what ended it
-	Replaced   bool      `json:"replaced,omitempty"` // its process went on as another program, a child of it here
+	Replaced   bool      `json:"replaced,omitempty"` // its process executed another program, which is its child here
 	Forks      uint64    `json:"forks,omitempty"`    // processes that ran this program without executing another
 
 	Read    Touched `json:"read,omitzero"`
@@ -102,9 +103,9 @@ type Program struct {
 	Reached Touched `json:"reached,omitzero"` // connections and datagrams
 	Bound   Touched `json:"bound,omitzero"`
 	Refused Touched `json:"refused,omitzero"`
-	Failed  uint64  `json:"failed,omitempty"` // what was allowed and went wrong by itself, such as a file that is not there
+	Failed  uint64  `json:"failed,omitempty"` // what was allowed and failed by itself, such as a file that is not there
 
-	touched map[touch]int // where an object stands in its list
+	touched map[touch]int // index of an object in its list
 }
 
 // Touched is a list of objects, each once.
@@ -182,7 +183,7 @@ type Socket struct {
 	By      []uint64 `json:"by,omitempty"`
 }
 
-// Refusal is something that was denied, each once.
+// Refusal is something that was denied, listed once.
 type Refusal struct {
 	Action string   `json:"action"`
 	Object string   `json:"object"`
@@ -196,7 +197,7 @@ type Refusal struct {
 	By     []uint64 `json:"by,omitempty"`  // programs, the first few
 }
 
-// Credential is a credential and a place where it was used or was not to be.
+// Credential is a credential and a place where it was used, or was refused.
 type Credential struct {
 	Name   string `json:"name"`
 	Where  string `json:"where"`

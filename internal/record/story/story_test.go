@@ -70,7 +70,7 @@ func TestPrograms(t *testing.T) {
 		with(exec(13, 3, 2, "cc"), func(e *event.Event) { e.Error = "ENOENT" }),
 		denied(exec(13, 3, 2, "sudo"), event.LayerView, "", "ENOENT"),
 		detail(by(11, 2, event.ProcExit, ""), "status", "0"),
-		exec(10, 4, 0, "true"), // sh goes on as another program
+		exec(10, 4, 0, "true"), // sh executes another program
 		detail(by(10, 4, event.ProcExit, ""), "signal", "9"),
 	)
 	got := map[uint64]string{}
@@ -91,7 +91,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// A pid comes back: what the second process with it does is its own.
+// A pid is reused: what the second process with it does is its own.
 func TestPIDsAreUsedAgain(t *testing.T) {
 	s := tell(exec(10, 1, 0, "sh"), exec(11, 2, 1, "a"), detail(by(11, 2, event.ProcExit, ""), "status", "0"), exec(11, 3, 1, "b"))
 	if p := s.Programs[2]; p.Parent != 1 || s.Programs[1].Replaced {
@@ -203,9 +203,9 @@ func TestSession(t *testing.T) {
 }
 
 // The longest names, each different, in every place: a story has a bound, says
-// what it left out, and still tells what was refused at the end.
+// what it left out, and still lists what was refused at the end.
 func TestFlood(t *testing.T) {
-	limits := Limits{Programs: 1000, Each: 10, Files: 3000, Destinations: 100, Refusals: 100, Bytes: 8 << 20}
+	limits := Limits{Programs: 1000, Each: 10, Files: 3000, Changes: 3000, Destinations: 100, Refusals: 100, Bytes: 8 << 20}
 	b := tape{b: New(limits)}
 	long := strings.Repeat("a", 5000)
 	var before, after runtime.MemStats
@@ -251,7 +251,7 @@ func FuzzAdd(f *testing.F) {
 		if json.Unmarshal(data, &events) != nil {
 			return
 		}
-		b := New(Limits{Programs: 2, Each: 2, Files: 2, Destinations: 2, Refusals: 2, Bytes: 10_000})
+		b := New(Limits{Programs: 2, Each: 2, Files: 2, Changes: 2, Destinations: 2, Refusals: 2, Bytes: 10_000})
 		for _, e := range events {
 			b.Add(e)
 		}

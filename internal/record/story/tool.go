@@ -16,7 +16,7 @@ import (
 // that the agent started then, and what its own process did.
 //
 // That something happened in that time is seen; that it belongs to the call is
-// concluded. Where the agent had several calls under way at once, Among says so.
+// concluded. If the agent had several calls in progress at once, Among says so.
 type Tool struct {
 	Name      string    `json:"name"`
 	Agent     string    `json:"agent,omitempty"`
@@ -33,11 +33,11 @@ type Tool struct {
 	End       time.Time `json:"end,omitzero"`       // of the result; zero when none was reported
 	By        uint64    `json:"by,omitempty"`       // program that called: the agent; 0 when it is not known
 	Reporter  uint64    `json:"reporter,omitempty"` // program that reported it
-	Main      uint64    `json:"main,omitempty"`     // of the programs the first whose command line has the command of the arguments
+	Main      uint64    `json:"main,omitempty"`     // the first of the programs whose command line has the command of the arguments
 	Programs  []uint64  `json:"programs,omitempty"` // that were started meanwhile, the first ones
 	More      uint64    `json:"more,omitempty"`     // programs and objects that are not listed
 	Own       []Object  `json:"own,omitempty"`      // what the agent's process did itself; What says which
-	Among     int       `json:"among,omitempty"`    // other calls of the same agent that were under way at the same time
+	Among     int       `json:"among,omitempty"`    // other calls of the same agent in progress at the same time
 
 	command string
 	passed  bool // a call that was made together with it, or later, has its result
@@ -45,7 +45,7 @@ type Tool struct {
 
 const (
 	maxTools     = 5_000
-	maxOpen      = 64  // calls of one agent that are under way
+	maxOpen      = 64  // calls of one agent in progress
 	maxOfTool    = 40  // programs, and objects, of one
 	maxArguments = 600 // bytes of arguments that are kept
 	hookVerb     = "hook"
@@ -96,9 +96,9 @@ func (b *Builder) toolCall(e *event.Event) {
 	b.open[agent] = append(b.open[agent], t)
 }
 
-// closePassed closes the calls whose result will not be reported: an agent makes calls
-// together, and makes no other before it has the results of all. Not every agent
-// reports those of calls that fail.
+// closePassed closes the calls whose result will not be reported: an agent
+// makes calls together, and makes no others before it has the results of all.
+// Some agents do not report the results of failed calls.
 func (b *Builder) closePassed(agent uint64, subagent string) {
 	b.open[agent] = slices.DeleteFunc(b.open[agent], func(t *Tool) bool { return t.Subagent == subagent && t.passed })
 }
@@ -109,8 +109,8 @@ func (b *Builder) setDenial(t *Tool, e *event.Event) {
 	}
 }
 
-// commandOf is the command that a tool is given, where it is one that takes
-// commands: what is searched for in command lines.
+// commandOf is the command among a tool's arguments, if it takes commands: it
+// is searched for in command lines.
 func commandOf(arguments string) string {
 	var a struct {
 		Command string `json:"command"`
@@ -125,8 +125,8 @@ func commandOf(arguments string) string {
 	return unquoted(strings.TrimSpace(a.Command[:min(len(a.Command), 200)]))
 }
 
-// unquoted takes out of a command what quoting it once more adds or changes, and spells
-// line breaks and tabs as escapes do: agents hand commands to a shell in quotes, in which
+// unquoted removes from a command what quoting it once more adds or changes, and spells
+// line breaks and tabs as escapes do: agents pass commands to a shell in quotes, in which
 // each quote gets backslashes or other quotes around it, and a line break may be an escape.
 func unquoted(command string) string { return withoutQuotes.Replace(command) }
 
@@ -150,11 +150,11 @@ func (b *Builder) toolResult(e *event.Event) {
 	}
 }
 
-// shells stand between an agent and its hook, or a command.
+// shells are programs between an agent and its hook, or a command.
 var shells = []string{"sh", "bash", "dash", "zsh", "ash", "busybox"}
 
-// agentOf is the agent that called its hook: the next program above the reporter that
-// is no shell; 0 where it is not known, as outside of a boundary.
+// agentOf is the agent that called its hook: the next program above the
+// reporter that is not a shell; 0 if it is not known, as outside a boundary.
 func (b *Builder) agentOf(e *event.Event) uint64 {
 	p := b.programs[b.execOf(e)]
 	for range 8 {
@@ -183,7 +183,7 @@ func (b *Builder) underWay(p *Program) []*Tool {
 	return nil
 }
 
-// addStarted adds a program to the calls that are under way.
+// addStarted adds a program to the calls in progress.
 func (b *Builder) addStarted(p *Program) {
 	if len(b.open) == 0 || isHook(p.Argv) {
 		return
@@ -217,7 +217,7 @@ func isHook(argv []string) bool {
 // listWords are what the lists of a program are called.
 var listWords = map[byte]string{'r': "read", 'w': "wrote", 'm': "renamed", 'd': "removed", 'c': "changed", 's': "connected to", 'b': "listened on", 'x': "refused"}
 
-// addOwn adds what an agent's own process does to its calls under way.
+// addOwn adds what an agent's own process does to its calls in progress.
 func (b *Builder) addOwn(of *Program, list byte, name, to string) {
 	for _, t := range b.open[of.Exec] {
 		o := Object{Name: cutText(name), To: cutText(to), Count: 1, What: listWords[list]}

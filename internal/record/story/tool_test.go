@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// session plays events a second apart.
+// play plays events a second apart.
 func play(events ...event.Event) *Story {
 	b := New(Default)
 	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
@@ -47,7 +47,7 @@ func TestToolsHaveWhatTheyStarted(t *testing.T) {
 		executes(11, 2, 1, "/bin/sh", "-c", "/opt/holdfast hook claude call"),
 		executes(12, 3, 2, hook...),
 		report(event.ToolCall, "Bash", 3, "id", "a", "arguments", `{"command":"make x"}`),
-		report(event.ToolCall, "Bash", 3, "id", "a", "arguments", `{"command":"make x"}`), // told twice
+		report(event.ToolCall, "Bash", 3, "id", "a", "arguments", `{"command":"make x"}`), // reported twice
 		wrote(1, "/w/notes"),
 		executes(13, 4, 1, "/usr/bin/git", "status"),
 		executes(14, 5, 1, "/bin/bash", "-c", "eval 'make x'"),

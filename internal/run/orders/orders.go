@@ -25,14 +25,14 @@ func Listen(dir, session string, q *consent.Queue, reload func() error) (stop fu
 	return control.Listen(dir, handlers)
 }
 
-// Reloaded is the answer of one run that was told to load its policy again.
+// Reloaded is the answer of one run that was ordered to reload its policy.
 type Reloaded struct {
 	Session string
 	Err     error // nil when the new destinations hold
 }
 
-// Reload tells the running sessions below a state directory to load their policy
-// again. Runs that end meanwhile are left out.
+// Reload makes the running sessions below a state directory reload their policy. Runs
+// that end meanwhile are left out.
 func Reload(ctx context.Context, state string) ([]Reloaded, error) {
 	dirs, err := control.Sessions(state)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package relay stands between a running command and its caller: it copies the standard
+// Package relay connects a running command and its caller: it copies the standard
 // streams, passes signals and the size of the terminal on, follows job control, and
 // passes connections to published ports into the boundary. For an MCP server it hands
 // the streams to package gateway.

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Messages says that the command is an MCP server for an agent outside: what
-// goes in and comes out are messages, which package gateway passes on.
+// Messages means that the command is an MCP server for an agent outside: what goes in
+// and comes out are messages, which package gateway passes on.
 type Messages struct {
 	Limits gateway.Limits
 	Hungup func() bool // see gateway.Config
@@ -40,7 +40,7 @@ func (r *relay) passMessages(alive context.Context) error {
 			return r.Plan.DenyTool(policy.ToolCall{Agent: agent, Server: server, Tool: tool, Arguments: string(arguments)})
 		},
 		Gate: r.Rules.Gate, Wants: r.Rules.Wants,
-		Ask:  func() { r.proc.Signal(syscall.SIGTERM) }, // of one that has ended nothing is to be asked
+		Ask:  func() { r.proc.Signal(syscall.SIGTERM) }, // one that has ended needs no request
 		Kill: func() { r.proc.Kill("the agent has gone, and the server did not end by itself") },
 	})
 	return nil

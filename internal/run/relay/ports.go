@@ -30,7 +30,7 @@ func Listen(publish []policy.Port) (*Ports, error) {
 	return p, nil
 }
 
-// PortError says that a port cannot be published.
+// PortError means that a port cannot be published.
 type PortError struct {
 	Port policy.Port
 	Err  error

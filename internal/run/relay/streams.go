@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary"
 )
 
-// Streams are the caller's ends of the standard descriptors. None of them is
-// handed to the command: everything is relayed.
+// Streams are the caller's ends of the standard descriptors. They are not handed to the
+// command: everything is relayed.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -54,15 +54,15 @@ type Console interface {
 	Suspend()
 }
 
-// OutputError says that what the command wrote could not be passed on.
+// OutputError means that what the command wrote could not be passed on.
 type OutputError struct{ Err error }
 
 func (e *OutputError) Error() string { return "passing on the command's output: " + e.Err.Error() }
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// copyStreams copies the streams and returns a function that waits until all output
-// has been passed on, or until over is closed, and says what could not be. Input
-// is not waited for: a read of it may last for ever.
+// copyStreams copies the streams and returns a function that waits until all output has
+// been passed on, or until over is closed, and reports what could not be. It does not
+// wait for input: a read of it may last for ever.
 func (r *relay) copyStreams(alive context.Context, over <-chan struct{}) (drained func() error) {
 	var outputs sync.WaitGroup
 	var lost atomic.Pointer[OutputError]
@@ -136,9 +136,9 @@ func relayInput(proc boundary.Process, from io.Reader) {
 	copyKeys(proc.Terminal(), from)
 }
 
-// copyKeys passes on what is typed. An end of file on a terminal is Ctrl-D that
-// was typed before raw mode took hold: it is passed on as the key, and reading
-// goes on. Many of them at once are a terminal that is gone.
+// copyKeys passes on what is typed. An end of file on a terminal is Ctrl-D that was
+// typed before raw mode took hold: it is passed on as the key, and reading continues.
+// Many of them at once mean that the terminal is gone.
 func copyKeys(to io.Writer, from io.Reader) {
 	buf := make([]byte, 4096)
 	for last, ends := time.Now(), 0; ; {

@@ -54,7 +54,7 @@ func (s *Set) blindFromStart() error {
 }
 
 // blinding is the sink of a sensor that can lose sight of something while it watches:
-// it declares that when an event says so.
+// it declares that when an event shows it.
 type blinding struct {
 	sink supervise.Sink
 	set  *Set

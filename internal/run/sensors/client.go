@@ -3,9 +3,7 @@
 package sensors
 
 import (
-	"bufio"
 	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -14,26 +12,28 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// clients finds the process inside that has a connection, for the human who is asked about
-// it. A process is found by its socket, which it may have been given: what a human
-// sees is which program holds the connection, and where several programs do, none.
+// clients finds the process inside that has a connection, for the human who is asked
+// about it. A process is found by its socket, which it may have been given: the human
+// sees which program holds the connection, or none if several programs do.
 type clients struct {
 	mu      sync.Mutex // guards what follows
 	first   int        // process whose network is the run's; 0 before there is one
+	sockets *sockets   // of that network; nil if the kernel does not report them
 	process func(pid int) event.Process
 	sums    map[content]string
 }
 
-// Client is the process inside that has the socket at peer, connected to port or to a
-// proxy. The zero value is for one that cannot be found.
-func (s *Set) Client(peer netip.AddrPort, port int) event.Process { return s.clients.find(peer, port) }
+// Client is the process inside that has the socket whose own address is local and
+// whose peer's is remote. The zero value is for one that cannot be found.
+func (s *Set) Client(local, remote netip.AddrPort) event.Process {
+	return s.clients.find(local, remote)
+}
 
 // content is a file as it was when it was read.
 type content struct {
@@ -45,21 +45,35 @@ type content struct {
 // sumMost is how large an executable is read, in bytes.
 const sumMost = 512 << 20
 
-func (c *clients) begin(first int, process func(int) event.Process) {
+// begin takes the first process inside and the netlink socket that the launch handed
+// out, nil for none.
+func (c *clients) begin(first int, table *os.File, process func(int) event.Process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.first, c.process = first, process
+	c.sockets.close()
+	c.first, c.sockets, c.process = first, newSockets(table), process
 }
 
-func (c *clients) find(peer netip.AddrPort, port int) event.Process {
+// end closes what begin took.
+func (c *clients) end() {
 	c.mu.Lock()
-	first, process := c.first, c.process
+	defer c.mu.Unlock()
+	c.sockets.close()
+	c.sockets = nil
+}
+
+func (c *clients) find(local, remote netip.AddrPort) event.Process {
+	c.mu.Lock()
+	first, table, process := c.first, c.sockets, c.process
 	c.mu.Unlock()
 	if first == 0 {
 		return event.Process{}
 	}
-	inode := socketOf(first, peer, port)
-	if inode == "" {
+	inode, err := table.inode(local, remote)
+	if err != nil {
+		inode = listedInode(first, local, remote)
+	}
+	if inode == "" || inode == "0" { // closed by its process
 		return event.Process{}
 	}
 	pid := oneProgram(holders(first, "socket:["+inode+"]"))
@@ -75,54 +89,6 @@ func (c *clients) find(peer netip.AddrPort, port int) event.Process {
 	p.Executable, p.SHA256 = exe, c.sum(filepath.Join(dir, "exe"))
 	p.Cwd, _ = os.Readlink(filepath.Join(dir, "cwd")) // "" where it cannot be read
 	return p
-}
-
-// socketOf is the inode of a socket, "" for none or several (proc_pid_net(5)).
-func socketOf(first int, peer netip.AddrPort, port int) string {
-	var any, exact []string
-	for _, name := range []string{"tcp", "tcp6"} {
-		f, err := os.Open(fmt.Sprintf("/proc/%d/net/%s", first, name))
-		if err != nil {
-			continue
-		}
-		lines := bufio.NewScanner(f)
-		for lines.Scan() {
-			fields := strings.Fields(lines.Text())
-			if len(fields) < 10 || fields[9] == "0" {
-				continue
-			}
-			if local, ok := socketAddress(fields[1]); !ok || local != peer {
-				continue
-			}
-			any = append(any, fields[9])
-			if remote, ok := socketAddress(fields[2]); ok && int(remote.Port()) == port {
-				exact = append(exact, fields[9])
-			}
-		}
-		f.Close()
-	}
-	for _, found := range [][]string{exact, any} {
-		if len(found) == 1 {
-			return found[0]
-		}
-	}
-	return ""
-}
-
-// socketAddress reads an address as the kernel writes it there: words of four bytes
-// in the order of the machine, each as eight digits.
-func socketAddress(text string) (netip.AddrPort, bool) {
-	words, digits, ok := strings.Cut(text, ":")
-	raw, err := hex.DecodeString(words)
-	port, perr := strconv.ParseUint(digits, 16, 16)
-	if !ok || err != nil || perr != nil || len(raw)%4 != 0 {
-		return netip.AddrPort{}, false
-	}
-	for i := 0; i < len(raw); i += 4 {
-		binary.NativeEndian.PutUint32(raw[i:], binary.BigEndian.Uint32(raw[i:]))
-	}
-	a, ok := netip.AddrFromSlice(raw)
-	return netip.AddrPortFrom(a.Unmap(), uint16(port)), ok
 }
 
 // oneProgram is the first of some processes that all execute the same program, 0

@@ -48,7 +48,7 @@ func (s *Set) Decoys() (out []egress.Decoy) {
 	return out
 }
 
-// taken says whether the user has something where a honeytoken would be,
+// taken reports whether the user has something where a honeytoken would be,
 // or honest tools of this run read its kind.
 func taken(plan policy.Plan, f honey.File) bool {
 	dir, home := filepath.Dir(f.Path), plan.Identity.Home
@@ -76,8 +76,8 @@ func addHoneytokens(spec *boundary.Spec, files []honey.File) {
 	}
 }
 
-// served are the honeytokens that the tripwire has among its files: it reports who
-// touches them.
+// served are the honeytokens that the tripwire has among its files: it reports the
+// processes that touch them.
 func (s *Set) served(made []boundary.Entry) supervise.Honeytokens {
 	out := supervise.Honeytokens{Details: map[string]map[string]string{}, Sink: s.config.Bus.Sensor(event.Honey)}
 	for _, f := range s.honey {

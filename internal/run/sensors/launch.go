@@ -24,6 +24,7 @@ var levels = map[policy.RecordLevel]supervise.Level{
 // open begins to answer at the listener of a launch. Nothing is recorded until
 // the command begins: the launch tries the boundary first.
 func (s *Set) open(w boundary.Watch) error {
+	s.clients.begin(w.First, w.Sockets, s.process)
 	sink := s.config.Bus.Sensor(event.Syscall)
 	sink.Silence(true)
 	rules := s.config.Rules
@@ -38,7 +39,7 @@ func (s *Set) open(w boundary.Watch) error {
 		return err
 	}
 	s.mu.Lock()
-	s.calls, s.trees = calls, w.Trees
+	s.calls, s.trees, s.noLinks = calls, w.Trees, false
 	s.mu.Unlock()
 	s.serving.Go(calls.Serve)
 	if err := s.listenForReports(w); err != nil {
@@ -52,7 +53,6 @@ func (s *Set) open(w boundary.Watch) error {
 
 // listenForReports takes what hooks of agents report in the view, which is complete.
 func (s *Set) listenForReports(w boundary.Watch) error {
-	s.clients.begin(w.First, s.process)
 	server, err := reports.Listen(reports.Config{
 		Tools: s.config.Tools, Plan: s.plan, Rules: s.config.Rules, Sink: s.config.Bus.Sensor(event.Agent), Process: s.process,
 	}, w)
@@ -121,7 +121,7 @@ func (s *Set) process(pid int) event.Process {
 	return p
 }
 
-// wants says whether a rule of consent can be about attempts of a kind. While the
+// wants reports whether a rule of consent can be about attempts of a kind. While the
 // launch tries the boundary, none is: what is tried there must fail.
 func (s *Set) wants(k event.Kind) bool {
 	return s.began.Load() && s.config.Rules.Concern(k)

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// probed are names outside the view that programs look for by themselves on
-// every system; most hosts have none of them.
+// probed are names outside the view that programs look for unprompted on every system;
+// most hosts have none of them.
 var probed = []string{
 	"/etc/ld.so.preload", "/etc/suid-debug", // the dynamic linker
 	"/sys/devices/system/cpu", "/sys/fs", "/selinux", "/etc/selinux", // coreutils, by libselinux
@@ -24,10 +24,10 @@ var probed = []string{
 	"/sys/kernel", "/etc/machine-id", "/etc/gcrypt", "/etc/pkcs11", "/etc/crypto-policies",
 }
 
-// ordinary says of a look-up in a private directory that the boundary kept nothing
-// from the caller: the host has no such name either, and it is none that holds
-// credentials. If the first missing name is a directory of the user's, the boundary
-// kept it, whatever is in it.
+// ordinary reports whether the boundary kept nothing from the caller of a look-up in a
+// private directory: the host has no such name either, and the name is not one that
+// holds credentials. If the first missing name is a directory of the user's, the
+// boundary kept it, whatever is in it.
 func (s *Set) ordinary(e event.Event, missing string) bool {
 	path := cmp.Or(e.Resolved, e.Object)
 	if !s.private(path) {
@@ -50,16 +50,16 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// private says whether the run has a tree of its own in the place of a path.
+// private reports whether the run has its own tree in the place of a path.
 func (s *Set) private(path string) bool {
 	return boundary.InTrees(path, boundary.ScratchTrees(s.place.Home))
 }
 
-// hiddenByView says of a path that is missing in a private directory that it is not
+// hiddenByView reports whether a path that is missing in a private directory is not
 // ordinary.
 func (s *Set) hiddenByView(path string) bool {
 	return s.private(path) && !s.ordinary(event.Event{Action: event.FileLookup, Object: path}, path)
 }
 
-// marked says of an event that a flood of others must not hide it.
+// marked reports whether an event must not be hidden by a flood of others.
 func (s *Set) marked(e event.Event) bool { return len(s.place.Marks(e)) > 0 }

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// What nobody may allow to be changed from inside.
+// What no human can allow to be changed from inside.
 func TestWhatIsNeverCarriedOut(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

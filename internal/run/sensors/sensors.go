@@ -27,7 +27,7 @@ type Config struct {
 	Rules     gate.Rules    // of consent
 	Tools     reports.Tools // how agents inside report their tool calls
 	State     string        // directory of Holdfast's state
-	Protected []string      // paths of the host that no approval may change, besides those of the plan; "" for none
+	Protected []string      // paths of the host that no approval may change, in addition to those of the plan; "" for none
 	Gateway   bool          // the messages of an MCP server are recorded, too
 
 	// Opened is called when the view is complete, before anything is executed in it.
@@ -52,6 +52,7 @@ type Set struct {
 	denials     *supervise.LandlockAudit
 	trees       []policy.Tree      // of the view
 	blinded     map[[2]string]bool // what was declared not to be seen, with the reason
+	noLinks     bool               // once closed: see NoLinks
 
 	serving sync.WaitGroup
 }
@@ -86,8 +87,8 @@ func (s *Set) AddTo(spec *boundary.Spec) {
 	spec.Observe.Denials = denials.Domain
 }
 
-// Names lists the sensors that watch this run, a comma between: what none of them
-// sees is in no record.
+// Names lists the sensors that watch this run, separated by commas: what they do not
+// see is not in the record.
 func (s *Set) Names() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +132,11 @@ func (s *Set) Close() error {
 	s.mu.Unlock()
 	var errs []error
 	if calls != nil {
-		errs = append(errs, calls.Close())
+		err := calls.Close()
+		errs = append(errs, err)
+		s.mu.Lock()
+		s.noLinks = err == nil && !calls.Linked()
+		s.mu.Unlock()
 	}
 	if watcher != nil {
 		errs = append(errs, watcher.Close())
@@ -150,8 +155,17 @@ func (s *Set) Close() error {
 		s.mu.Unlock()
 	}
 	s.serving.Wait()
+	s.clients.end()
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("observing what happens inside: %w", err)
 	}
 	return nil
+}
+
+// NoLinks reports whether it is certain, once the sensors are closed, that nothing inside
+// made a hard link: every call that makes one was seen, and there was none.
+func (s *Set) NoLinks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.noLinks
 }

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// Files of the directory of a session whose supervisor was killed: what settling
-// it found, until the user was told of it, and from then on.
+// Files of the directory of a session whose supervisor was killed: what settling found,
+// before and after it was reported to the user.
 const (
 	aftermathFile     = "settled.json"
 	aftermathReported = "settled-told.json"

@@ -29,7 +29,7 @@ func Alive(state, root string) []string {
 	return out
 }
 
-// supervised says whether a supervisor holds the lock of the session in dir.
+// supervised reports whether a supervisor holds the lock of the session in dir.
 func supervised(dir string) bool {
 	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package session is what a run keeps on disk while it goes on, in a directory of its
+// Package session is what a run keeps on disk while it is active, in a directory of its
 // own below the state directory: the lock that says that a supervisor looks after it,
 // the journals of the trees that were scanned, the scratch directory, what was moved
 // into quarantine, and beside it the storage of a review.

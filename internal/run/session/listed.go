@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/internal/review"
 )
 
-// reviewsBeside is where the reviews are, for the directory of a session.
+// reviewsBeside is the directory of the reviews, for the directory of a session.
 func reviewsBeside(session string) string {
 	return filepath.Join(filepath.Dir(filepath.Dir(session)), "reviews")
 }

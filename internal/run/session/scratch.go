@@ -15,8 +15,8 @@ import (
 // scratchDir is the private directory of a run on disk, in the session's.
 const scratchDir = "scratch"
 
-// makeScratch makes the scratch directory. As root it belongs to the owner of
-// the workspace, as whom the command appears to the file system.
+// makeScratch makes the scratch directory. For root it belongs to the owner of the
+// workspace, because the command appears to the file system as that user.
 func (s *Session) makeScratch(plan policy.Plan) (string, error) {
 	if !plan.Scratch {
 		return "", nil

@@ -29,6 +29,8 @@ const (
 // Session is the directory of one run: it exists while the run does, so that after a
 // sudden death another process can settle the workspace.
 type Session struct {
+	NoLinks bool // nothing inside made a hard link; see workspace.Snapshot
+
 	state     string // directory of all state; "" of one that is taken over
 	dir       string
 	lock      *os.File
@@ -43,13 +45,16 @@ type Session struct {
 
 func sessionsDir(state string) string { return filepath.Join(state, "sessions") }
 
+// Warm compiles the built-in rules of the workspace.
+func Warm() { workspace.DefaultRules() }
+
 // Open makes the session's directory below a state directory, and locks it.
 func Open(state string) (*Session, error) {
 	all := sessionsDir(state)
 	if err := os.MkdirAll(all, 0o700); err != nil {
 		return nil, &policy.StateError{Dir: state, Err: err}
 	}
-	// The plan keeps the state out of view by where it stands.
+	// The plan keeps the state out of view by its path.
 	if st, err := os.Lstat(all); err != nil || !st.IsDir() {
 		return nil, &policy.StateError{Dir: state, Err: cmp.Or(err, fmt.Errorf("%s is a link", all))}
 	}
@@ -151,13 +156,13 @@ func (s *Session) Warnings() []string {
 
 // Outcome is what became of the trees that a run could write to.
 type Outcome struct {
-	Settled workspace.Report // what was quarantined and what is to be looked at
+	Settled workspace.Report // what was quarantined and what should be looked at
 	Kept    string           // directory with what was quarantined; "" when nothing was
 	Viewed  *Viewed          // what became of the view of the workspace; nil in direct mode
-	Listed  int              // changes in the trees that the command could write to, whoever made them: 'holdfast review' shows them
+	Listed  int              // changes in the trees that the command could write to, by any process: 'holdfast review' shows them
 }
 
-// Settle settles the trees when everything inside is dead. The user is told what
+// Settle settles the trees when everything inside is dead. The user is notified of what
 // takes long, and may end it.
 func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
 	report, err := s.settleFor(ctx, u)
@@ -184,7 +189,7 @@ func (s *Session) settle(ctx context.Context, budget *workspace.Budget) (workspa
 		budget.Expect(snap.Roots()...)
 	}
 	for _, snap := range s.snapshots {
-		snap.Patience, snap.Budget = patience, budget
+		snap.Patience, snap.Budget, snap.NoLinks = patience, budget, s.NoLinks
 		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))
@@ -227,7 +232,7 @@ func (s *Session) Close() {
 	s.lock.Close()
 }
 
-// release lets go of the trees of the last scan.
+// release releases the trees of the last scan.
 func (s *Session) release() {
 	for _, snap := range s.snapshots {
 		snap.Release()

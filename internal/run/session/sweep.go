@@ -77,8 +77,8 @@ func (s *Session) load() error {
 	return nil
 }
 
-// UnsettledError says that an earlier run in the same workspace died and that
-// what it left could not be looked through.
+// UnsettledError means that an earlier run in the same workspace died and that what it
+// left could not be looked through.
 type UnsettledError struct {
 	Dir string // of the session
 	Err error
@@ -131,7 +131,7 @@ func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, 
 	return found, nil
 }
 
-// concerns says whether one of the session's trees is a workspace, in it or
+// concerns reports whether one of the session's trees is a workspace, in it or
 // around it.
 func (s *Session) concerns(dir string) bool {
 	for _, snap := range s.snapshots {
@@ -142,7 +142,7 @@ func (s *Session) concerns(dir string) bool {
 	return false
 }
 
-// concerns says whether one directory is the other, in it or around it.
+// concerns reports whether one directory is the other, in it or around it.
 func concerns(root, dir string) bool {
 	return paths.Within(root, dir) || paths.Within(dir, root)
 }

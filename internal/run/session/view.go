@@ -29,8 +29,8 @@ type Viewed struct {
 	Waiting int      // reviews of this workspace that are not decided, this one among them
 }
 
-// view is the storage of a run in review mode. Its name is the session's: while
-// a supervisor has the lock of that, the review goes on.
+// view is the storage of a run in review mode. Its name is the session's: while a
+// supervisor has the lock of that, the review is active.
 type view struct {
 	dir    string
 	record workspace.Review
@@ -92,8 +92,8 @@ func ownersOf(workspaceOf syscall.Stat_t) workspace.Owners {
 	return o
 }
 
-// make makes the directories. The layers belong to the owner of the workspace,
-// with its mode, for the upper one gives the view its root.
+// make makes the directories. The layers belong to the owner of the workspace, with its
+// mode, because the upper one gives the view its root.
 func (v *view) make(st syscall.Stat_t) error {
 	if err := os.MkdirAll(filepath.Dir(v.dir), 0o700); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (v *view) make(st syscall.Stat_t) error {
 	return os.Chtimes(upper, time.Time{}, time.Unix(st.Mtim.Unix()))
 }
 
-// apart notes over which paths of the workspace something else is mounted.
+// apart notes the paths of the workspace over which something else is mounted.
 func (v *view) apart(plan policy.Plan) {
 	note := func(path string) {
 		if rel, below := paths.Rel(plan.Workspace, path); below {
@@ -171,7 +171,7 @@ func (v *view) copy(ctx context.Context, plan policy.Plan, why string) error {
 	return v.record.Begin(v.dir)
 }
 
-// Ready waits until all is noted that is needed to tell later what was changed.
+// Ready waits until everything is noted that is needed to find later what was changed.
 // Nothing was executed yet.
 func (s *Session) Ready() error {
 	v := s.view
@@ -192,7 +192,7 @@ func (s *Session) View() policy.View {
 	return s.view.spec.Mode
 }
 
-// AddTo adds to a launch what the run has on the host's disk besides the workspace.
+// AddTo adds to a launch what the run has on the host's disk other than the workspace.
 func (s *Session) AddTo(ctx context.Context, spec *boundary.Spec) (err error) {
 	s.view = nil
 	if spec.Scratch, err = s.makeScratch(spec.Plan); err != nil || !spec.Plan.Review {
@@ -219,7 +219,7 @@ func (v *view) drop() {
 	workspace.RemoveTree(v.dir) // what stays is removed by the next sweep
 }
 
-// endView finishes the storage, and says what became of it.
+// endView finishes the storage, and returns the outcome.
 func (s *Session) endView(ctx context.Context) (*Viewed, error) {
 	dir := reviewOf(s.dir)
 	kept, err := workspace.EndReview(ctx, dir, s.adopted)
@@ -282,7 +282,7 @@ func sweepReviews(ctx context.Context, state string) {
 	}
 }
 
-// warning says of a copy what a person has to know; "" for nothing.
+// warning returns what a person must know about a copy; "" for nothing.
 func (r *Viewed) warning() string {
 	if r == nil || r.Why == asked && len(r.Left) == 0 {
 		return ""

@@ -13,18 +13,18 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// settleTick is how often a long settling says what it does.
+// settleTick is how often a long settling reports what it does.
 const settleTick = 3 * time.Second
 
-// User is told what takes long when trees are settled, and may end it.
+// User is notified of what takes long when trees are settled, and may end it.
 type User struct {
 	Signals  <-chan os.Signal
 	Progress func(line string) // nil for not
 }
 
-// watch says what a long settling does, and lets the user end it: an interrupt says
-// what would stay unexamined, a second one ends it, and so does a request to
-// terminate. What was not looked at is then listed as a whole.
+// watch reports what a long settling does, and lets the user end it: an interrupt shows
+// what would stay unexamined, a second one ends it, and so does a request to terminate.
+// What was not looked at is then listed as a whole.
 func (u User) watch(b *workspace.Budget) (done func()) {
 	ended := make(chan struct{})
 	var watcher sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// TestInterruptedSettling: the first interrupt says what would stay unexamined, the
+// TestInterruptedSettling: the first interrupt shows what would stay unexamined, the
 // second one ends settling, and what was not looked at is listed.
 func TestInterruptedSettling(t *testing.T) {
 	signals := make(chan os.Signal)

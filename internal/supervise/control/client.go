@@ -28,10 +28,10 @@ func Sessions(state string) (map[string]string, error) {
 	return dirs, nil
 }
 
-// ErrEnded says that the run of a session is over.
+// ErrEnded means that the run of a session is over.
 var ErrEnded = errors.New("nobody answers")
 
-// ErrSilent says that a run is there and does not answer: it is stopped, or serves as
+// ErrSilent means that a run is there and does not answer: it is stopped, or serves as
 // many orders as it can.
 var ErrSilent = errors.New("it does not answer")
 

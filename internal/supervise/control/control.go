@@ -29,9 +29,9 @@ const (
 	maxOrders = 32        // that are served at a time
 )
 
-// Handler carries out one order, which is the line that came. Its reply is sent as a
-// line of JSON; nil for none but that it was done. The deadline of conn is that of one
-// exchange: a handler that goes on longer sets its own. ctx ends with the run.
+// Handler carries out one order, which is the line received. Its reply is sent as a
+// line of JSON; nil only confirms it. The deadline of conn is that of one exchange: a
+// handler that takes longer sets its own. ctx ends with the run.
 type Handler func(ctx context.Context, conn *net.UnixConn, line []byte) (reply any, err error)
 
 // server is the control socket of a run.
@@ -122,8 +122,8 @@ func (s *server) handle(conn *net.UnixConn) {
 // failure is what every answer has: the error, or "".
 type failure struct{ Error string }
 
-// checkSender refuses whoever is not this user outside of every boundary. No view shows
-// the socket: this is for the day on which one does.
+// checkSender refuses any sender other than this user outside of every boundary. No
+// view shows the socket: this is in case one ever does.
 func checkSender(conn *net.UnixConn) error {
 	who, err := sys.Peer(conn)
 	if err != nil {

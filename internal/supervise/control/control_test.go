@@ -30,8 +30,8 @@ func init() {
 	}
 }
 
-// giveOrders first says nothing, for then what it is told is surely not lost by
-// an order that nobody reads any more; and gives an order then.
+// giveOrders first sends nothing, so that the reply cannot be lost because of an order
+// that is not read; then it gives an order.
 func giveOrders(path string) {
 	for _, o := range []map[string]string{nil, {"Do": "list"}} {
 		c, err := net.Dial("unix", path)
@@ -48,8 +48,8 @@ func giveOrders(path string) {
 	}
 }
 
-// Whoever reaches the socket, which no view shows, gives no order from another
-// user namespace: what a run is allowed is answered from outside of every
+// A process that reaches the socket, which no view shows, cannot give orders from
+// another user namespace: what a run is allowed is answered from outside of every
 // boundary.
 func TestOrdersFromElsewhere(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)

@@ -11,16 +11,16 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// reported is what the record must have of one step of the work: the agent's own
-// report of the call, and what was seen while the tool was at it.
+// reported is what the record must contain about one step of the work: the
+// agent's own report of the call, and what was seen while the tool ran.
 type reported struct {
 	tool  string
 	text  string // in one of the arguments
-	below string // beneath the call in the story; "" where only files are read, which the record leaves out
+	below string // below the call in the story; "" where files are only read, which the record omits
 }
 
-// reports are the steps of the work as the hooks of an agent tell them. Codex has
-// no tool that reads a file: that step of the work is left out.
+// reports are the steps of the work as an agent's hooks report them. Codex has no
+// tool that reads a file: that step is omitted.
 var reports = map[string][]reported{
 	"claude": {
 		{"Bash", "git clone -q project work", "      git clone -q project work  (pid "},
@@ -47,8 +47,8 @@ var reports = map[string][]reported{
 	},
 }
 
-// recorded compares the record of the run before with the work: every call of a
-// tool is in it, and each is joined to what it started.
+// recorded compares the record of the last run with the work: it contains every
+// tool call, and each is linked to what it started.
 func (a worker) recorded(t *testing.T, p *place) {
 	t.Helper()
 	want, hooked := reports[a.name]
@@ -60,7 +60,7 @@ func (a worker) recorded(t *testing.T, p *place) {
 	if len(lines) != len(want) || len(calls) != len(want) {
 		t.Fatalf("%d calls are reported and %d are in the story, of %d:\n%s\n%q", len(lines), len(calls), len(want), strings.Join(lines, "\n"), calls)
 	}
-	for _, w := range want { // a sub-agent is at work while its caller waits, so that their order is not fixed
+	for _, w := range want { // a sub-agent works while its caller waits, so the order is not fixed
 		i := slices.IndexFunc(lines, func(line string) bool {
 			tool, arguments := callIn(t, line)
 			return tool == w.tool && strings.Contains(arguments, w.text)
@@ -77,7 +77,7 @@ func (a worker) recorded(t *testing.T, p *place) {
 	}
 }
 
-// callIn reads a line of the record: the tool, and the texts that it was given.
+// callIn reads a line of the record: the tool, and the text of its arguments.
 func callIn(t *testing.T, line string) (tool, arguments string) {
 	t.Helper()
 	var event struct {
@@ -99,7 +99,7 @@ func callIn(t *testing.T, line string) (tool, arguments string) {
 	return event.Object, arguments
 }
 
-// calledIn are the calls of a story, each with what stands beneath it.
+// calledIn are the calls of a story, each with the lines below it.
 func calledIn(story string) (calls []string) {
 	_, rest, _ := strings.Cut(story, "\nTOOL CALLS\n")
 	section, _, _ := strings.Cut(rest, "\n\n")

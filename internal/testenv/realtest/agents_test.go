@@ -22,8 +22,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// worker is an agent program at honest work: what a user who has it set up has
-// in the home and in the environment, and how it is asked to do something.
+// worker is an agent program doing legitimate work: its configured home and
+// environment, and how to give it a prompt.
 type worker struct {
 	name string
 	host string            // of its provider
@@ -31,24 +31,25 @@ type worker struct {
 	env  []string          // further variables
 	home map[string]string // files of the home
 	argv []string          // after its name; {} is the prompt
-	// asks are hosts, or patterns as of path.Match, that it asks for by itself,
-	// whatever it is told; they are refused, and the work goes on.
+	// asks are hosts, or patterns for path.Match, that it contacts by itself.
+	// They are refused, and the work goes on.
 	asks []string
-	// lacks is what of the work it cannot do.
+	// lacks lists the operations of the work that it cannot do.
 	lacks []model.Op
-	// dir matches where it is below the directory of agents, and policy is what the
-	// run needs besides; both of one without a preset.
+	// dir is a pattern of its path below the directory of agents, and policy is
+	// what the run needs in addition; both are for an agent without a preset.
 	dir, policy string
-	// resume are the arguments with which it goes on where it stopped; nil when
-	// it cannot, with nobody there.
+	// resume are the arguments to continue the last session; nil if it cannot do
+	// that without a human.
 	resume []string
 }
 
-// server is how the settings of most agents start the MCP server of the project.
+// server is the command of the project's MCP server in the settings of most
+// agents.
 const server = `"command":"node","args":["{ws}/notes.js"]`
 
-// workers are the agents that work here. A key has the form that the program
-// wants to see, and opens nothing.
+// workers are the tested agents. Each key has the form that the program requires,
+// and is worthless.
 var workers = []worker{
 	{
 		name: "claude", host: "api.anthropic.com", key: "ANTHROPIC_API_KEY",
@@ -101,12 +102,12 @@ var workers = []worker{
 	},
 }
 
-// provider is the stand-in of all model providers, which wants to see the key.
+// provider is the stand-in for all model providers; it requires the key.
 type provider struct {
 	mu      sync.Mutex
 	scripts map[string]model.Script
-	turns   map[string]int            // by script: the furthest step that was asked for
-	said    map[string][]model.Result // by script: what came of the steps so far
+	turns   map[string]int            // by script: the last requested step
+	said    map[string][]model.Result // by script: the results of the steps so far
 	strange []string                  // requests with another key
 	both    map[string]bool           // by name of an agent: a request had the prompts of both runs
 }
@@ -128,7 +129,7 @@ func (p *provider) turn(_ context.Context, t model.Turn) error {
 	return nil
 }
 
-// guard lets requests pass that carry the key where the dialects have it.
+// guard passes only requests with the key in a place that the dialects use.
 func (p *provider) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got := []string{r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key")}
@@ -156,8 +157,8 @@ func (p *provider) guard(next http.Handler) http.Handler {
 	})
 }
 
-// dirs are where the program is found by its name, as after an install by npm.
-// Those that CI does not install are tried where somebody did.
+// dirs are the directories with the program, as after an install by npm. Agents
+// that CI does not install are tried if they are installed.
 func (a worker) dirs(t *testing.T) []string {
 	t.Helper()
 	if a.dir != "" {
@@ -171,7 +172,7 @@ func (a worker) dirs(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// No PATH: what tools/needs installed, and nothing of the machine's.
+	// No PATH: only what tools/needs installed, nothing else on this machine.
 	installed, err := agent.Find(t.Context(), d, nil, testenv.AgentsDir())
 	if err != nil {
 		t.Fatal(err)
@@ -187,8 +188,8 @@ func (a worker) dirs(t *testing.T) []string {
 	return nil
 }
 
-// TestAgentsAtWork has each agent program that is installed do a whole piece of
-// honest work inside, with the scripted model as its provider. The key of the
+// TestAgentsAtWork lets each installed agent program do a complete piece of
+// legitimate work inside, with the scripted model as its provider. The key of the
 // provider and the token of the registry stay outside.
 func TestAgentsAtWork(t *testing.T) {
 	names := map[string]string{}
@@ -215,7 +216,7 @@ func TestAgentsAtWork(t *testing.T) {
 	})
 }
 
-// modelAddress is where all providers are.
+// modelAddress is the address of all providers.
 const modelAddress = "93.184.215.30"
 
 func (p *provider) serve(w *world) {
@@ -227,13 +228,13 @@ func (p *provider) serve(w *world) {
 	server := &http.Server{
 		Handler:   p.guard(model.New(model.Options{Lookup: p.lookup, Turn: p.turn})),
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.net.Certificate(w.t, hosts...)}},
-		ErrorLog:  log.New(io.Discard, "", 0), // agents go away
+		ErrorLog:  log.New(io.Discard, "", 0), // agents disconnect
 	}
 	w.at(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
 	w.t.Cleanup(func() { server.Close() })
 }
 
-// add has the model play steps for prompts with this name.
+// add makes the model play steps for prompts with this name.
 func (p *provider) add(name, workspace string, steps []model.Step) {
 	s := model.Script{Name: name}
 	for _, step := range steps {
@@ -246,7 +247,7 @@ func (p *provider) add(name, workspace string, steps []model.Step) {
 	p.scripts[name] = s
 }
 
-// reached is the step that was asked for last, and who was refused.
+// reached returns the last requested step, and the refused requests.
 func (p *provider) reached(name string) (int, []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -311,8 +312,8 @@ func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
 	}
 }
 
-// settle makes the agent's user: the program on the path, a home that is set up
-// and a project to clone.
+// settle sets up the agent's user: the program in PATH, a configured home and a
+// project to clone.
 func (a worker) settle(p *place, dirs []string) {
 	p.t.Helper()
 	for i, e := range p.env {
@@ -332,7 +333,7 @@ func (a worker) settle(p *place, dirs []string) {
 	p.bare("git -C project init -q -b main && git -C project add -A && git -C project -c user.name=s -c user.email=s@example.org commit -q -m first")
 }
 
-// runPolicy is that of the work, with what the agent needs besides.
+// runPolicy is the policy of the work, with what the agent needs in addition.
 func (a worker) runPolicy() string {
 	if a.policy == "" {
 		return workPolicy
@@ -341,13 +342,13 @@ func (a worker) runPolicy() string {
 	return strings.Replace(workPolicy, "credentials:\n", lent, 1) + a.policy
 }
 
-// run starts the agent inside and returns all that was printed.
+// run starts the agent inside and returns all its output.
 func (a worker) run(p *place, dirs, argv []string, script string) string {
 	p.t.Helper()
 	args := []string{"run", "--policy", p.ws + "/../policy.yaml"}
 	if os.Geteuid() != 0 {
-		// In the namespace of the test root's files are nobody's, and a directory
-		// that is nobody's is not taken from PATH.
+		// In the test's namespace root's files belong to no known user, and
+		// directories in PATH with such an owner are ignored.
 		install, _, _ := strings.Cut(dirs[0], "/node_modules/")
 		args = append(args, "--ro", install)
 		for _, dir := range dirs[1:] {
@@ -370,8 +371,8 @@ func (a worker) run(p *place, dirs, argv []string, script string) string {
 	return out + complaint
 }
 
-// goOn has the agent go on in a second run where the first one ended: the
-// history is there, and the request carries it.
+// goOn lets the agent continue in a second run where the first one ended: the
+// history is there, and the request contains it.
 func (a worker) goOn(t *testing.T, p *place, m *provider, dirs []string) {
 	t.Helper()
 	name := a.name + "-more"

@@ -6,7 +6,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/model"
 )
 
-// work is a whole piece of honest work: what a person would ask of an agent.
+// work is a complete piece of legitimate work, such as a person would give to an
+// agent.
 var work = []model.Step{
 	{Op: model.Shell, Command: "cd {ws} && git clone -q project work && cd work && git config user.name agent && git config user.email agent@example.org && git log --oneline"},
 	{Op: model.Read, Path: "{ws}/work/greet.js"},
@@ -18,8 +19,8 @@ var work = []model.Step{
 	{Op: model.MCP, Server: "notes", Tool: "note", Arguments: map[string]any{"text": "done"}},
 }
 
-// workOf is the work as the agent can do it: without a tool that changes a part of a
-// file, the file is written anew.
+// workOf is the work as the agent can do it: if it has no edit tool, it rewrites
+// the file.
 func (a worker) workOf() []model.Step {
 	steps := slices.Clone(work)
 	for i, s := range steps {
@@ -30,11 +31,11 @@ func (a worker) workOf() []model.Step {
 	return steps
 }
 
-// subWork is what the sub-agent does.
+// subWork is the work of the sub-agent.
 var subWork = []model.Step{{Op: model.Shell, Command: "cd {ws}/work && git show --stat > ../shown"}}
 
-// notes is an MCP server that writes down what it is told (stdio, JSON-RPC 2.0, a
-// message a line).
+// notes is an MCP server that writes down the text it receives (stdio, JSON-RPC
+// 2.0, one message per line).
 const notes = `const fs = require('fs');
 const tool = {name: 'note', description: 'Notes a text.', inputSchema: {type: 'object', properties: {text: {type: 'string'}}, required: ['text']}};
 require('readline').createInterface({input: process.stdin}).on('line', line => {
@@ -51,7 +52,7 @@ require('readline').createInterface({input: process.stdin}).on('line', line => {
 });
 `
 
-// project is what the agent clones.
+// project is the repository that the agent clones.
 var project = map[string]string{
 	"package.json": `{"name":"greeter","version":"1.0.0","scripts":{"test":"node test.js > ../tested"},"dependencies":{"leftover":"1.0.0"}}`,
 	"greet.js":     "module.exports = name => 'Hello, ' + name;\n",
@@ -59,7 +60,7 @@ var project = map[string]string{
 	".gitignore":   "node_modules\n",
 }
 
-// continueSettings name the provider and the server.
+// continueSettings configure the provider and the server.
 const continueSettings = `name: work
 version: 1.0.0
 schema: v1

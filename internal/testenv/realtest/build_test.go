@@ -39,8 +39,8 @@ func archivesAndSearch(t *testing.T, root string) {
 	contains(t, out, "600 ", "981173106", "300\n300\n", "./tree/link")
 }
 
-// goModule writes a module that depends on another one, and fills the module
-// cache of the home from files: no network.
+// goModule writes a module that depends on another one, and fills the home's
+// module cache from files, without a network.
 func goModule(t *testing.T, root string) *place {
 	t.Helper()
 	p := newPlace(t, root, testenv.Go)
@@ -114,7 +114,7 @@ func goTools(t *testing.T, root string) {
 		t.Error("go.sum changed")
 	}
 
-	// What is written inside does not come back out of the caches of the host.
+	// Files written inside do not get into the host's caches.
 	p.bare(`touch -d '1 second ago' mark; find ../home -type f -exec touch -d '1 hour ago' {} +`)
 	p.inside(`
 		echo 'package main; func init() { println("poison") }' > more.go

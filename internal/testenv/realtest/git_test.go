@@ -63,7 +63,7 @@ func gitEverydayWork(t *testing.T, root string) {
 		git fsck
 		git log --format=%s`)
 	contains(t, out, "stash@{0}", "1 file changed", "on third", "merged", "on side")
-	// What was done inside is whole outside.
+	// Outside, the result is intact.
 	out = p.bare(`cd r; git fsck; git status --porcelain; git log --format=%s; git tag`)
 	contains(t, out, "on third", "v1")
 	if n := strings.Count(p.read("r/hooked"), "hook"); n < 3 {
@@ -99,10 +99,10 @@ func gitWorktree(t *testing.T, root string) {
 	t.Parallel()
 	p := repository(t, root)
 	p.inside(`git -C r worktree add -q -b side ../tree`)
-	// A later run, and the host, find it usable.
+	// A later run and the host can use it.
 	p.inside(`cd tree; echo more >> file; git commit -qam more; git status --porcelain; cd ../r; git worktree list; git merge -q side`)
 	contains(t, p.bare(`git -C r worktree list; git -C r log --format=%s; git -C tree status`), "[side]", "more", "nothing to commit")
-	// One that came and went within a run leaves nothing to hold back.
+	// A worktree created and removed within one run leaves nothing to hold back.
 	p.inside(`cd r; git worktree add -q -b brief ../brief; echo x > ../brief/x; git -C ../brief add x; git -C ../brief commit -qm brief; git worktree remove ../brief; git worktree prune; git branch -D brief`)
 }
 
@@ -133,8 +133,8 @@ func gitSubmodule(t *testing.T, root string) {
 	contains(t, p.bare(`cd copy; git submodule status; git fsck; git -C lib log --format=%s`), " lib ", "newer")
 }
 
-// The configuration of a repository that was there before is not writable, and
-// a submodule is still fetched when its being active is said for one command.
+// The configuration of an existing repository is not writable, but a submodule
+// can be fetched if it is set active for a single command.
 func gitSubmoduleOfExistingRepository(t *testing.T, root string) {
 	t.Parallel()
 	p := repository(t, root)

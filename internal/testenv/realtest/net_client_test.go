@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestMain is also the client of streams: a program of Go's own, as they are
-// built, that runs inside.
+// TestMain is also the client of streams: a Go program, as usually built, that
+// runs inside.
 func TestMain(m *testing.M) {
 	if os.Getenv("REALTEST_CLIENT") == "" {
 		os.Exit(m.Run())
@@ -47,8 +47,8 @@ func readTrailers(client *http.Client) error {
 	return nil
 }
 
-// conversation speaks and listens in turns on one stream, as a call of gRPC
-// does that streams both ways.
+// conversation alternately sends and receives on one stream, as a bidirectional
+// gRPC call does.
 func conversation() error {
 	body, say := io.Pipe()
 	call, err := http.NewRequest(http.MethodPost, streams+"/echo.Service/Talk", body)

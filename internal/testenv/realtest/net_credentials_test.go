@@ -9,12 +9,12 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// privateHost answers who has the token, and nobody else.
+// privateHost only serves clients that have the token.
 const privateHost = "private.example.org"
 
 const token = "not-a-real-token-0123456789abcdef"
 
-// privateSite serves what the public sites serve, and asks for the token.
+// privateSite serves what the public sites serve, but requires the token.
 func privateSite(t *testing.T, repositories string) http.Handler {
 	t.Helper()
 	registry := onePackage(t)
@@ -41,8 +41,8 @@ func privateSite(t *testing.T, repositories string) http.Handler {
 	})
 }
 
-// identified are errands to the private site: programs send a token that
-// stands in a variable, each in its own manner.
+// identified are requests to the private site: each program sends a token from a
+// variable in its own way.
 var identified = []errand{
 	{
 		name: "curl", needs: []testenv.Feature{testenv.Curl},
@@ -106,9 +106,9 @@ var identified = []errand{
 	},
 }
 
-// TestNetworkCredentials gives programs a placeholder where they expect a
-// token. They get what the token opens, and neither they nor the files of the
-// run hold it.
+// TestNetworkCredentials gives programs a placeholder instead of a token. They
+// get what the token gives access to, and neither they nor the files of the run
+// contain it.
 func TestNetworkCredentials(t *testing.T) {
 	testenv.WithNetwork(t, addresses, func(t *testing.T, n *testenv.Network) {
 		testenv.Binary(t)
@@ -165,14 +165,14 @@ func (e errand) identify(t *testing.T, w *world, way way) {
 	}
 }
 
-// guarded runs a script under the policy of the token.
+// guarded runs a script under the policy with the token.
 func (p *place) guarded(script string) (out, complaint string) {
 	p.t.Helper()
 	p.write(map[string]string{"../policy.yaml": tokenPolicy})
 	return p.both(testenv.Binary(p.t), "run", "--policy", p.ws+"/../policy.yaml", "--", "sh", "-euc", script)
 }
 
-// astray sends the token where it does not belong.
+// astray sends the token to wrong places.
 func astray(t *testing.T, w *world) {
 	p := newPlace(t, w.root, testenv.Curl)
 	p.env = append(p.env, "API_TOKEN="+token)

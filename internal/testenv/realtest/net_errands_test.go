@@ -2,22 +2,22 @@ package realtest
 
 import "holdfast.dev/holdfast/internal/testenv"
 
-// errand is something that people send a program to fetch.
+// errand is a typical download by some program.
 type errand struct {
 	name   string
 	needs  []testenv.Feature
-	host   string // the one destination that the policy names
+	host   string // the only destination that the policy allows
 	client bool   // it runs the client of this package
-	same   bool   // what is printed is the same in each way
-	plain  bool   // it is not TLS, so nothing can be terminated
+	same   bool   // its output is the same in each way
+	plain  bool   // no TLS, so nothing can be terminated
 	files  map[string]string
-	// own are variables by which a program that does not read the system's list
-	// of authorities learns of the network's. Where TLS is terminated nothing
-	// but the boundary may say whom to trust, so they are not set there.
+	// own are variables that give the network's authority to a program that does
+	// not read the system's list. If the boundary terminates TLS, only it may set
+	// the trusted authorities, so they are not set then.
 	own     []string
-	curious bool   // it asks for servers of its maker, too
-	prepare string // run before, without holdfast, where own is set
-	script  string // {way} stands for the name of the way, {proxy} and {socks} for the flags of curl that ask the explicit proxy
+	curious bool   // it also contacts servers of its maker
+	prepare string // run before, without holdfast, if own is set
+	script  string // {way} becomes the name of the way, {proxy} and {socks} the flags of curl for the explicit proxy
 	want    []string
 }
 
@@ -122,8 +122,8 @@ class Client {
 		want:    []string{"HttpsURLConnection hello by HTTP/1.1", "HttpClient hello by HTTP/2.0"},
 	},
 	{
-		// It brings its own list of authorities and takes no other: the flag is for
-		// that of the network and that of the run alike.
+		// It only uses its own list of authorities: the flag makes it accept both
+		// the network's authority and the run's.
 		name: "chromium", host: filesHost, curious: true, needs: []testenv.Feature{testenv.Chromium},
 		script: `
 			chromium --headless --no-sandbox --disable-gpu --ignore-certificate-errors --disable-background-networking --disable-component-update \
@@ -308,8 +308,8 @@ https.get('https://streams.example.org/socket', { headers }).on('upgrade', (answ
 	},
 }
 
-// gitWork is what is done in a clone: a small change and a large one go out,
-// and come back.
+// gitWork is the work in a clone: a small and a large change are pushed, and
+// fetched again.
 const gitWork = `
 			cd r
 			git log --format=%s

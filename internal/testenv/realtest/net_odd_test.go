@@ -2,8 +2,8 @@ package realtest
 
 import "strings"
 
-// oddRequests asks for what clients ask for, rarely. The answers say what the
-// server saw.
+// oddRequests sends unusual but valid requests. The answers say what the server
+// saw.
 func oddRequests(scheme, versions string) string {
 	return strings.NewReplacer("{scheme}", scheme, "{versions}", versions).Replace(`
 		for version in {versions}; do

@@ -11,13 +11,14 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// attempt is what a policy does not say (or just so), tried with a real program.
-// Without a boundary it succeeds, or there would be nothing to refuse.
+// attempt is something that a policy does not allow (or only just), tried with a
+// real program. Without a boundary it must succeed, or the refusal proves
+// nothing.
 type attempt struct {
 	name    string
-	policy  string // rows of network.allow
-	script  string // {ip} stands for the address of the files
-	bare    string // printed without a boundary
+	policy  string // {ip} becomes the address of the files
+	script  string // output without a boundary
+	bare    string // regular expression for the output inside
 	inside  string // expression for what is printed inside
 	closing string // expression for a line at the end of the run
 }
@@ -99,7 +100,7 @@ print(s.recv(512)[3] & 15)'`,
 	},
 }
 
-// TestNetworkRefusals tries what the policy does not say.
+// TestNetworkRefusals tries what the policy does not allow.
 func TestNetworkRefusals(t *testing.T) {
 	testenv.WithNetwork(t, addresses, func(t *testing.T, n *testenv.Network) {
 		testenv.Binary(t)
@@ -124,7 +125,7 @@ func TestNetworkRefusals(t *testing.T) {
 					questions += n
 				}
 			}
-			if questions > 1 { // one is without a boundary
+			if questions > 1 { // one comes from the control without a boundary
 				t.Errorf("%d queries went out: %v", questions, asked())
 			}
 		})
@@ -147,7 +148,7 @@ func (a attempt) run(t *testing.T, w *world) {
 	}
 }
 
-// twoRuns lets one run try the doors, the names and the addresses of another.
+// twoRuns lets one run try to use the proxies, names and addresses of another.
 func twoRuns(t *testing.T, w *world) {
 	p := newPlace(t, w.root, testenv.Curl)
 	ctx, cancel := context.WithTimeout(t.Context(), slow)
@@ -183,7 +184,7 @@ func twoRuns(t *testing.T, w *world) {
 		curl -sS -m 20 -x socks5h://127.0.0.1:3128 https://files.example.org/hello 2>&1 || echo no socks
 		curl -sS https://other.example.org/`, "--allow", otherHost)
 	contains(t, got, "no name\n", "no address\n", "403", "no proxy\n", "no socks\n", "the other host\n")
-	// Nor does the host have anything of the first run.
+	// The host cannot reach them either.
 	contains(t, second.bare(`curl -sS -m 20 -x http://127.0.0.1:3128 http://files.example.org/hello 2>&1 || echo no proxy`), "no proxy")
 	contains(t, second.bare(`curl -sS -k -m 5 --connect-to files.example.org:443:`+address+`:443 https://files.example.org/hello 2>&1 || echo no address`), "no address")
 

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// epoch is when everything that the sites serve was written.
+// epoch is the modification time of everything that the sites serve.
 var epoch = time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // static serves documents by path, and nothing else.
@@ -80,7 +80,7 @@ func tarred(t *testing.T, documents ...document) []byte {
 	return data.Bytes()
 }
 
-// pythonIndex is an index of the kind of PEP 503 with one wheel.
+// pythonIndex is a PEP 503 index with one wheel.
 func pythonIndex(t *testing.T) http.Handler {
 	t.Helper()
 	const file = "leftover-1.0.0-py3-none-any.whl"
@@ -110,8 +110,8 @@ func goProxy(t *testing.T) http.Handler {
 	})
 }
 
-// crateRegistry is a sparse registry of cargo (doc.rust-lang.org/cargo,
-// "Registry Index") with one crate.
+// crateRegistry is a sparse cargo registry (doc.rust-lang.org/cargo, "Registry
+// Index") with one crate.
 func crateRegistry(t *testing.T) http.Handler {
 	t.Helper()
 	crate := tarred(t,
@@ -125,7 +125,7 @@ func crateRegistry(t *testing.T) http.Handler {
 	})
 }
 
-// debianArchive is an archive of packages with one that is never unpacked.
+// debianArchive is a package archive with one package, which is never unpacked.
 func debianArchive(t *testing.T) http.Handler {
 	t.Helper()
 	deb := bytes.Repeat([]byte("the package\n"), 1000)
@@ -163,7 +163,7 @@ func gitSite(repositories string) http.Handler {
 		InheritEnv: []string{"PATH"},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// CGI wants to know the length.
+		// CGI requires the length.
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return

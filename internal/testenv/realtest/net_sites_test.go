@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// Names that the private network knows, and one that no rule allows.
+// Names that the private network knows, including one that no rule allows.
 const (
 	filesHost    = "files.example.org"
 	registryHost = "registry.example.org"
@@ -29,9 +29,9 @@ const (
 	streamHost   = "streams.example.org"
 	otherHost    = "other.example.org"
 	impostorHost = "impostor.example.org"
-	sixHost      = "six.example.org"      // it has no IPv4 address
-	intranetHost = "intranet.example.org" // its address is private
-	metadataHost = "metadata.example.org" // its address is that of a cloud's metadata service
+	sixHost      = "six.example.org"      // has no IPv4 address
+	intranetHost = "intranet.example.org" // has a private address
+	metadataHost = "metadata.example.org" // has the address of a cloud's metadata service
 )
 
 // sites are the web servers of the private network, by name.
@@ -54,7 +54,7 @@ func sites(t *testing.T, repositories string) map[string]http.Handler {
 	}
 }
 
-// byName sends a request to the site that its Host names.
+// byName passes a request to the site that its Host names.
 func byName(sites map[string]http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, _, _ := strings.Cut(r.Host, ":")
@@ -67,12 +67,13 @@ func byName(sites map[string]http.Handler) http.Handler {
 			return
 		}
 		site.ServeHTTP(w, r)
-		// What is not read is reset over HTTP/2, and curl 7.88 then drops the answer.
+		// Over HTTP/2 an unread body causes a reset, and curl 7.88 then drops the
+		// answer.
 		_, _ = io.CopyN(io.Discard, r.Body, 1<<20)
 	})
 }
 
-// filesSite answers what a client can see of its own request.
+// filesSite reports what a client can see of its own request.
 func filesSite() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /hello", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "hello by %s\n", r.Proto) })
@@ -105,7 +106,7 @@ func filesSite() http.Handler {
 	})
 	mux.HandleFunc("/target/", func(w http.ResponseWriter, r *http.Request) {
 		names := maps.Clone(r.Header)
-		delete(names, "Connection") // which is each hop's own: a GET with a body ends the one to the server
+		delete(names, "Connection") // hop-by-hop: a GET with a body closes the connection to the server
 		fmt.Fprintf(w, "%s %q %q\n", r.Method, r.RequestURI, slices.Sorted(maps.Keys(names)))
 	})
 	mux.HandleFunc("/old-server", oldServer)
@@ -128,8 +129,8 @@ func filesSite() http.Handler {
 	return mux
 }
 
-// page is what a browser computes something with, from the network. The image
-// is there when it has, and until then the page is not loaded.
+// page is a page on which a browser computes something from network data. The
+// image arrives when it has finished, so that the page is not loaded before that.
 const page = `<!doctype html><title>t</title><p id=p>nothing yet</p><img id=i><script>
 i.src = '/until' + location.search;
 const show = text => { p.textContent = text; fetch('/done' + location.search, { method: 'POST' }); };
@@ -141,8 +142,8 @@ fetch('/hello').then(answer => answer.text()).then(text => {
 }).catch(show);
 </script>`
 
-// oldServer answers as a server of the nineties: the end of the connection is
-// the end of the answer.
+// oldServer answers like a server of the nineties: the answer ends with the
+// connection.
 func oldServer(w http.ResponseWriter, _ *http.Request) {
 	c, rw, err := http.NewResponseController(w).Hijack()
 	if err != nil {
@@ -154,8 +155,8 @@ func oldServer(w http.ResponseWriter, _ *http.Request) {
 	rw.Flush()
 }
 
-// streamSite has answers that go on while the client speaks. Whoever holds
-// back a part until more comes waits for ever.
+// streamSite has answers that continue while the client sends. A proxy that
+// buffers a part until more comes waits forever.
 func streamSite() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /events/{id}", events)
@@ -170,7 +171,7 @@ func streamSite() http.Handler {
 	return mux
 }
 
-// acknowledged holds a channel for each event that a client says it saw.
+// acknowledged has a channel for each event that a client has acknowledged.
 var acknowledged sync.Map
 
 func saw(id, n string) chan struct{} {
@@ -178,7 +179,7 @@ func saw(id, n string) chan struct{} {
 	return c.(chan struct{})
 }
 
-// events sends each event after the client has said that it saw the one before.
+// events sends each event after the client has acknowledged the previous one.
 func events(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(w)
@@ -201,9 +202,9 @@ func seen(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// talk is a bidirectional stream in the shape of gRPC: five bytes of prefix
-// before each message, the status in the trailers. Each message is answered
-// before the next one is read.
+// talk is a bidirectional stream in gRPC's format: a five-byte prefix before each
+// message, the status in the trailers. Each message is answered before the next
+// one is read.
 func talk(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor != 2 || r.Header.Get("Te") != "trailers" || r.Header.Get("Content-Type") != "application/grpc" {
 		http.Error(w, "not gRPC", http.StatusUnsupportedMediaType)

@@ -12,7 +12,7 @@ import (
 // way is how a program reaches the network.
 type way struct {
 	name    string
-	bare    bool // without a boundary: the control of the other two
+	bare    bool // without a boundary: the control for the other two
 	inspect bool // TLS is terminated by the boundary
 }
 
@@ -22,22 +22,22 @@ var ways = []way{
 	{name: "inspected", inspect: true},
 }
 
-// The variables by which programs that bring a list of authorities of their own
-// are told of the network's.
+// The variables that add the network's authority in programs with their own list
+// of authorities.
 const (
 	nodeBundle = "NODE_EXTRA_CA_CERTS=" + testenv.NetworkBundle
 	javaBundle = "JAVA_TOOL_OPTIONS=-Djavax.net.ssl.trustStore=authorities -Djavax.net.ssl.trustStorePassword=changeit"
 )
 
-// TestNetworkPrograms sends each program on its errand in each way. The names
-// and the servers are those of a private network.
+// TestNetworkPrograms runs each program in each way. The names and servers are
+// those of a private network.
 func TestNetworkPrograms(t *testing.T) {
 	testenv.WithNetwork(t, addresses, func(t *testing.T, n *testenv.Network) {
 		testenv.Binary(t) // built before anything is timed
 		root := t.TempDir()
 		testenv.NoLeaks(t, root)
 		w := newWorld(t, n, root)
-		w.nameServer() // or who asks for IPv6 too, waits for an answer
+		w.nameServer() // without it, programs that also ask for IPv6 wait for an answer
 		for _, e := range errands {
 			for _, way := range ways {
 				if e.plain && way.inspect || e.same && way.bare || e.same && !e.plain && !way.inspect {
@@ -77,7 +77,7 @@ func (e errand) run(t *testing.T, w *world, way way) {
 		want = append(want, p.bare(script))
 	}
 	if !e.plain {
-		// Who vouches for the server says whether TLS went through.
+		// The issuer of the certificate shows whether TLS was passed through.
 		script += "\ncurl -sS -o /dev/null -w '%{certs}' https://" + e.host + "/ | grep ^Issuer:"
 		want = append(want, map[bool]string{false: "Issuer:CN = Authority of a private network\n", true: "Issuer:CN = Holdfast"}[way.inspect])
 	}
@@ -89,7 +89,7 @@ func (e errand) run(t *testing.T, w *world, way way) {
 	}
 }
 
-// flags say how the boundary lets the errand through.
+// flags are the options that let the boundary allow the errand.
 func (e errand) flags(p *place, way way) (flags []string) {
 	if way.inspect {
 		p.write(map[string]string{"../policy.yaml": fmt.Sprintf(

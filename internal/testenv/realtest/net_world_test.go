@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// addresses are where the sites are: public ones, each its own.
+// addresses are those of the sites: public ones, all different.
 var addresses = map[string]string{
 	filesHost:    "93.184.215.10",
 	registryHost: "93.184.215.11",
@@ -43,8 +43,8 @@ type world struct {
 	t      *testing.T
 	net    *testenv.Network
 	root   string
-	client string            // a program that speaks as programs of Go do
-	files  map[string]string // that every workspace gets
+	client string            // a client written in Go
+	files  map[string]string // for every workspace
 }
 
 // newWorld starts the servers; they end with the test.
@@ -59,15 +59,15 @@ func newWorld(t *testing.T, n *testenv.Network, root string) *world {
 	w.repositories(repositories)
 	all := sites(t, repositories)
 	names := slices.Sorted(maps.Keys(all))
-	handler, quiet := byName(all), log.New(io.Discard, "", 0) // clients go away
+	handler, quiet := byName(all), log.New(io.Discard, "", 0) // clients disconnect
 	both := new(http.Protocols)
 	both.SetHTTP1(true)
 	both.SetUnencryptedHTTP2(true)
 	plain := &http.Server{Handler: handler, ErrorLog: quiet, Protocols: both}
 	certificates := []tls.Certificate{n.Certificate(t, names...)}
 	secure := &http.Server{Handler: handler, ErrorLog: quiet, TLSConfig: &tls.Config{Certificates: certificates}}
-	// libcurl 7.88 damages what git pushes over HTTP/2 to a server that answers
-	// fast, now and then ("curl 92", or a pack that cannot be read).
+	// libcurl 7.88 sometimes corrupts what git pushes over HTTP/2 to a fast
+	// server ("curl 92", or an unreadable pack).
 	old := new(http.Protocols)
 	old.SetHTTP1(true)
 	forGit := &http.Server{Handler: handler, ErrorLog: quiet, Protocols: old, TLSConfig: &tls.Config{Certificates: certificates}}
@@ -81,7 +81,7 @@ func newWorld(t *testing.T, n *testenv.Network, root string) *world {
 	}
 	w.serve(filesHost+":8080", plain.Serve)
 	w.serve(filesHost+":8443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
-	// Nobody can say who is there: the certificate is of another name.
+	// Its identity cannot be verified: the certificate is for another name.
 	w.serve(impostorHost+":443", func(l net.Listener) error { return secure.ServeTLS(l, "", "") })
 	t.Cleanup(func() { plain.Close(); secure.Close(); forGit.Close() })
 	if testenv.Have(testenv.OpenSSH) && testenv.Have(testenv.Unprivileged) {
@@ -134,8 +134,8 @@ func (w *world) repositories(dir string) {
 	}
 }
 
-// ssh answers as OpenSSH does, one process a connection, as an ordinary user:
-// a server of root would need directories of the system.
+// ssh runs OpenSSH, one process per connection, as an ordinary user, because a
+// server run by root needs system directories.
 func (w *world) ssh(repositories string) {
 	w.t.Helper()
 	dir := filepath.Join(w.root, "sshd")
@@ -166,7 +166,7 @@ func (w *world) ssh(repositories string) {
 	})
 }
 
-// session lets sshd speak on a connection.
+// session runs sshd on a connection.
 func (w *world) session(c *net.TCPConn, config string) {
 	defer c.Close()
 	f, err := c.File()
@@ -179,10 +179,10 @@ func (w *world) session(c *net.TCPConn, config string) {
 	cmd.Dir = "/"
 	cmd.Stdin, cmd.Stdout = f, f
 	testenv.AsUser(w.t, cmd)
-	_ = cmd.Run() // 255 when the client has closed: its own test says whether it got what it wanted
+	_ = cmd.Run() // 255 if the client has closed: the test of the client checks its result
 }
 
-// login is who the server of ssh runs as.
+// login is the user that the ssh server runs as.
 func (w *world) login() string {
 	w.t.Helper()
 	cmd := exec.Command("id", "-un")
@@ -194,8 +194,8 @@ func (w *world) login() string {
 	return strings.TrimSpace(string(out))
 }
 
-// nameServer answers every query with no address, and counts them by question,
-// in the form of the wire.
+// nameServer answers every query without an address, and counts the queries by
+// question, in wire format.
 func (w *world) nameServer() (asked func() map[string]int) {
 	w.t.Helper()
 	c, err := w.net.ListenPacket(testenv.NetworkResolver + ":53")
@@ -219,7 +219,7 @@ func (w *world) nameServer() (asked func() map[string]int) {
 			count[string(query[12:n])]++
 			lock.Unlock()
 			query[2] |= 0x80
-			_, _ = c.WriteTo(query[:n], from) // who asked may be gone
+			_, _ = c.WriteTo(query[:n], from) // the client may be gone
 		}
 	})
 	w.t.Cleanup(func() { c.Close(); ended.Wait() })

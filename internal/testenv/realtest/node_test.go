@@ -40,8 +40,8 @@ if (!isMainThread) {
 	contains(t, p.inside(`node app.js; node -p 'process.versions.v8.length > 0'`), "workers 256", "forked", "executed true", "watched", "true")
 }
 
-// npm fills the cache of the home from a registry on loopback, takes the
-// registry away, and installs and tests inside from the cache alone.
+// npm fills the home's cache from a registry on loopback, stops the registry, and
+// installs and tests inside from the cache only.
 func npm(t *testing.T, root string) {
 	t.Parallel()
 	p := newPlace(t, root, testenv.Node, testenv.NPM)
@@ -58,7 +58,8 @@ func npm(t *testing.T, root string) {
 	if p.read("package-lock.json") != lock {
 		t.Error("npm ci changed package-lock.json")
 	}
-	// Once more over what is there, and outside with what was installed inside.
+	// Again over the existing install, and outside with what was installed
+	// inside.
 	p.inside(`npm ci --offline --no-audit --no-fund --prefer-offline`)
 	contains(t, p.bare(`node test.js`), "tested")
 }

@@ -2,8 +2,8 @@ package realtest
 
 import "holdfast.dev/holdfast/internal/testenv"
 
-// ordinarySessions are the kinds of work that people and agents do all day:
-// builds, tests, installs, and git.
+// ordinarySessions are everyday work of people and agents: builds, tests,
+// installs, and git.
 func ordinarySessions() []ordinary {
 	need := func(f ...testenv.Feature) []testenv.Feature { return f }
 	return []ordinary{

@@ -13,22 +13,22 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// ordinary is a session of honest work: nothing in it is worth more than a
-// glance, so that an alert above low is a false one.
+// ordinary is a session of legitimate work: nothing in it deserves attention, so
+// any alert above low is a false positive.
 type ordinary struct {
 	name    string
 	needs   []testenv.Feature
-	prepare func(p *place) []string // makes what is worked on, outside, and returns flags; nil for nothing
+	prepare func(p *place) []string // makes the input, outside, and returns flags; nil for nothing
 	script  string
 }
 
-// loudest is the severity that honest work may raise.
+// loudest is the highest severity that legitimate work may raise.
 const loudest = "low"
 
 var severities = []string{"info", "low", "medium", "high", "critical"}
 
-// TestOrdinarySessionsRaiseNoAlert runs the sessions of honest work. The bench
-// reads what it says of each: the line is part of its report.
+// TestOrdinarySessionsRaiseNoAlert runs the sessions of legitimate work. The
+// bench parses the line that it logs for each, for its report.
 func TestOrdinarySessionsRaiseNoAlert(t *testing.T) {
 	root := t.TempDir()
 	testenv.NoLeaks(t, root)
@@ -47,7 +47,7 @@ func TestOrdinarySessionsRaiseNoAlert(t *testing.T) {
 	}
 }
 
-// counted is a line with how many alerts of each severity there are.
+// counted is a line with the number of alerts of each severity.
 func counted(found []raised) string {
 	count := map[string]int{}
 	for _, a := range found {
@@ -60,10 +60,10 @@ func counted(found []raised) string {
 	return line
 }
 
-// mostLow is how many alerts of the severity loudest one run may raise.
+// mostLow is the maximum number of alerts of the severity loudest per run.
 const mostLow = 5
 
-// quiet fails for alerts that are above loudest, or too many of one run.
+// quiet fails if an alert is above loudest, or a run has too many alerts.
 func quiet(t *testing.T, found []raised) {
 	t.Helper()
 	low := map[string][]string{}
@@ -82,8 +82,8 @@ func quiet(t *testing.T, found []raised) {
 	}
 }
 
-// TestDishonestSessionRaisesAlert makes sure that the sessions above are quiet
-// for want of a reason, and not because nobody listens.
+// TestDishonestSessionRaisesAlert makes sure that the sessions above raise no
+// alerts because there is no reason, and not because detection does not work.
 func TestDishonestSessionRaisesAlert(t *testing.T) {
 	root := t.TempDir()
 	testenv.NoLeaks(t, root)
@@ -99,13 +99,13 @@ func TestDishonestSessionRaisesAlert(t *testing.T) {
 	})
 }
 
-// raised is an alert as `holdfast alerts --json` shows it.
+// raised is an alert in the output of `holdfast alerts --json`.
 type raised struct {
 	Severity, Session string
 	text              string
 }
 
-// alerts are those of all runs in this place.
+// alerts are the alerts of all runs in this place.
 func (p *place) alerts() []raised {
 	p.t.Helper()
 	var all []raised
@@ -123,8 +123,8 @@ func (p *place) alerts() []raised {
 	return all
 }
 
-// served answers every request on a port of the host's loopback that the run
-// may reach.
+// served answers every request on a loopback port of the host that the run may
+// reach.
 func served(p *place) []string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "answer to %s\n", r.URL.Path)
@@ -135,7 +135,7 @@ func served(p *place) []string {
 	return []string{"--host-port", port}
 }
 
-// files prepares a session that needs nothing but files.
+// files prepares a session that needs only files.
 func files(all map[string]string) func(*place) []string {
 	return func(p *place) []string {
 		p.write(all)
@@ -154,8 +154,8 @@ func committed(p *place) []string {
 	return nil
 }
 
-// cachedPackage fills the cache of npm from a registry on loopback that is
-// gone afterwards.
+// cachedPackage fills npm's cache from a registry on loopback that is then
+// stopped.
 func cachedPackage(p *place) []string {
 	registry := httptest.NewServer(onePackage(p.t))
 	defer registry.Close()
@@ -168,8 +168,8 @@ func cachedPackage(p *place) []string {
 	return nil
 }
 
-// inModuleCache says where a module lies that this repository depends on. It
-// holds without a network because the repository was built.
+// inModuleCache returns the directory of a module that this repository depends
+// on. It works without a network because the repository was built.
 func inModuleCache(t testing.TB, module string) string {
 	t.Helper()
 	out, err := testenvGo(t, "list", "-m", "-f", "{{.Dir}}", module)

@@ -17,7 +17,7 @@ import (
 // slow is how long the slowest program may take on a busy machine.
 const slow = 3 * time.Minute
 
-// TestPrograms runs all of them at the same time; none may leave a process, a
+// TestPrograms runs all programs at the same time; none may leave a process, a
 // mount, a cgroup or a temporary file behind.
 func TestPrograms(t *testing.T) {
 	root := t.TempDir()
@@ -80,7 +80,7 @@ func newPlace(t *testing.T, root string, needs ...testenv.Feature) *place {
 }
 
 // write makes files below the workspace, by name and content; one that begins
-// with "#!" can be executed.
+// with "#!" is executable.
 func (p *place) write(files map[string]string) {
 	p.t.Helper()
 	for name, text := range files {
@@ -107,8 +107,8 @@ func (p *place) read(name string) string {
 	return string(data)
 }
 
-// bare runs a shell script in the workspace without holdfast and returns what
-// it printed.
+// bare runs a shell script in the workspace without holdfast and returns its
+// output.
 func (p *place) bare(script string, args ...string) string {
 	p.t.Helper()
 	return p.execute("sh", append([]string{"-euc", script}, args...)...)
@@ -127,7 +127,7 @@ func (p *place) execute(name string, args ...string) string {
 	return out
 }
 
-// both returns what was printed on standard output and on standard error.
+// both returns the standard output and the standard error.
 func (p *place) both(name string, args ...string) (string, string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), slow)

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// everydayTools are what people do in a workspace. A command that fails ends
-// the script.
+// everydayTools is a script of everyday commands in a workspace. It ends at the
+// first command that fails.
 const everydayTools = `
 git status --short
 git checkout -q side; git checkout -q main
@@ -20,7 +20,7 @@ git worktree add -q wt main; git worktree remove --force wt
 git branch -m side other; git pack-refs --all; git gc -q --prune=now
 git reset -q --hard HEAD~1; git fsck; git clean -fdq`
 
-// reviewTools runs them on a view, and finds the workspace as it was.
+// reviewTools runs them in a view, and checks that the workspace is unchanged.
 func reviewTools(policy string) func(t *testing.T, root string) {
 	return func(t *testing.T, root string) {
 		t.Parallel()
@@ -40,7 +40,7 @@ func reviewTools(policy string) func(t *testing.T, root string) {
 	}
 }
 
-// jobWithOutput builds from a source that can only be read.
+// jobWithOutput builds from a read-only source.
 func jobWithOutput(t *testing.T, root string) {
 	t.Parallel()
 	p := newPlace(t, root, testenv.Go)

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// freePort is a port of loopback that nobody listened on a moment ago.
+// freePort is a loopback port that was free a moment ago.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -56,7 +56,7 @@ func devServer(t *testing.T, root string) {
 	}
 }
 
-// get asks until the server is up.
+// get retries until the server is up.
 func get(t *testing.T, port int, path string) string {
 	t.Helper()
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

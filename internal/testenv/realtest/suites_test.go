@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// realModule copies a published module out of the module cache into mod, with
-// its own tests, which need nothing else. Holdfast is made of it too, so that it
-// is in every cache that this module was built with.
+// realModule copies a published module from the module cache into mod, with its
+// own tests, which need nothing else. Holdfast depends on it too, so it is in
+// every cache with which this module was built.
 func realModule(p *place) []string {
 	p.t.Helper()
 	p.bare(`cp -r "$1" mod; chmod -R u+w mod`, "sh", inModuleCache(p.t, "github.com/spf13/pflag"))
@@ -29,7 +29,8 @@ func testenvGo(t testing.TB, args ...string) (string, error) {
 }
 
 // TestSuitesUnderFullRecord runs the test suites of two published projects with
-// everything recorded, and looks whether they do and say what they do without.
+// everything recorded, and checks that their results and output are the same as
+// without.
 func TestSuitesUnderFullRecord(t *testing.T) {
 	root := t.TempDir()
 	testenv.NoLeaks(t, root)
@@ -39,7 +40,7 @@ func TestSuitesUnderFullRecord(t *testing.T) {
 		prepare func(*place) []string
 		script  string
 		want    []string
-		opened  string // what the record of the run must have as opened for reading
+		opened  string // file that the record must show as opened for reading
 	}{
 		{
 			"go module", []testenv.Feature{testenv.Go}, realModule,
@@ -73,8 +74,8 @@ func (p *place) holdfast(args ...string) string {
 	return p.execute(testenv.Binary(p.t), args...)
 }
 
-// npmPackage unpacks a published package that has its tests with it and needs
-// no other: see testdata/README.md.
+// npmPackage unpacks a published package that contains its tests and has no
+// dependencies: see testdata/README.md.
 func npmPackage(p *place) []string {
 	p.t.Helper()
 	archive, err := filepath.Abs(filepath.Join("testdata", "process-warning-5.0.0.tgz"))

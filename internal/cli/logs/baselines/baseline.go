@@ -223,7 +223,7 @@ func firstStart(runs []baseline.Run) time.Time {
 	return first
 }
 
-// learntFrom names the one run that something was learnt from, or says how many.
+// learntFrom names the one run that something was learnt from, or how many there are.
 func learntFrom(sessions []string, of int) string {
 	if len(sessions) == 1 {
 		return text.Line(sessions[0]) + " alone"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -98,25 +97,14 @@ func (b openedBaseline) candidates(l learnFlags, args []string) ([]audit.Info, e
 	return found, nil
 }
 
-// read reads a record and says what is against learning from it. What its alerts
-// say of gravity was decided when it was made.
+// read reads a record and says what is against learning from it. The gravity of its
+// alerts was decided when it was made.
 func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, error) {
 	one := candidate{run: baseline.Run{Session: info.Session, Start: info.Start.UTC(), Learnt: time.Now().UTC().Truncate(time.Second)}}
 	r := b.archive
-	report, err := audit.Verify(ctx, info.Path, audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.Placed(info)})
-	if err != nil {
-		return one, fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
-	}
-	one.run.Verdict = report.Verdict.String()
-	if v := report.Verdict; v == audit.Tampered || v == audit.Unverifiable || v == audit.Gaps {
-		why := ""
-		if len(report.Problems) > 0 {
-			why = ": " + report.Problems[0].String()
-		}
-		one.doubts = append(one.doubts, "its record is "+v.String()+why)
-	}
 	workspace, boundary, grave := "", "", map[string]bool{}
-	err = audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(rec *audit.Record) error {
+	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.Placed(info)}
+	report, err := audit.ReadVerified(ctx, info.Path, o, func(rec *audit.Record) error {
 		e, err := rec.Event()
 		if err != nil {
 			return err
@@ -134,8 +122,16 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 		return nil
 	})
 	var damage *audit.DamageError
-	if err != nil && !errors.As(err, &damage) { // what the verdict says of damage is enough
-		return one, err
+	if err != nil && !errors.As(err, &damage) { // the verdict already reports damage
+		return one, fmt.Errorf("verifying %s: %w", text.Word(info.Path), err)
+	}
+	one.run.Verdict = report.Verdict.String()
+	if v := report.Verdict; v == audit.Tampered || v == audit.Unverifiable || v == audit.Gaps {
+		why := ""
+		if len(report.Problems) > 0 {
+			why = ": " + report.Problems[0].String()
+		}
+		one.doubts = slices.Insert(one.doubts, 0, "its record is "+v.String()+why)
 	}
 	switch {
 	case report.Open || info.Open:
@@ -150,7 +146,7 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 	return one, nil
 }
 
-// learn learns from a run, or says why not.
+// learn learns from a run, or reports why not.
 func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error) {
 	say := func(word, rest string) error {
 		_, err := fmt.Fprintf(a.Stdout, "%-12s %s  %s\n", word, text.Line(one.run.Session), rest)
@@ -190,7 +186,7 @@ func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error)
 	return true, nil
 }
 
-// freshText says how many things of each kind are new.
+// freshText describes how many things of each kind are new.
 func freshText(fresh []baseline.Thing) string {
 	if len(fresh) == 0 {
 		return "nothing new"

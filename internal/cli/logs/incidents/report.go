@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -105,31 +104,28 @@ func (a *app) incident(ctx context.Context, o reportFlags, args []string) (err e
 
 // document reads a record and what is kept beside it.
 func (a *app) document(ctx context.Context, r archive.Archive, info audit.Info) (document.Document, error) {
-	verified := r.Verifying(ctx, info)
 	rows, noRows := matrixRows(ctx)
 	b := incident.New(incident.Options{
 		Session: info.Session, File: text.Word(info.Path), Rules: detect.Builtin(), Rows: rows,
 		Executes: executesHere(), Usual: lines.Usual,
 	})
 	events := 0
-	scan := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(record *audit.Record) error {
-		e, err := record.Event()
+	d := audit.NewDecoder()
+	t, err := r.ReadVerified(ctx, info, func(record *audit.Record) error {
+		err := d.Decode(record)
 		if err == nil {
-			b.Add(e)
+			b.Add(d.Event)
 			events++
 		}
 		return err
 	})
-	t, err := verified()
-	if err := errors.Join(err, ctx.Err()); err != nil {
+	var damage *audit.DamageError
+	if err != nil && (events == 0 || !errors.As(err, &damage)) {
 		return document.Document{}, err
 	}
-	if scan != nil && events == 0 {
-		return document.Document{}, scan
-	}
 	f := incident.Findings{Record: t.Record, Running: t.Running, Problems: t.Problems, Settled: settledLines(r.SettledAfter(info.Session))}
-	if scan != nil {
-		f.Problems = append(f.Problems, scan.Error())
+	if damage != nil {
+		f.Problems = append(f.Problems, damage.Error())
 	}
 	if noRows != nil {
 		f.Problems = append(f.Problems, noRows.Error())

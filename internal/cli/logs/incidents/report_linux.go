@@ -39,8 +39,8 @@ func matrixRows(ctx context.Context) ([]incident.Row, error) {
 }
 
 // executesHere says why a host executes a file, by the list of names that a run
-// protects and lists by. Git's own files that are judged by what they say are held
-// back where they can do harm, and are ordinary otherwise.
+// protects and lists by. Git's own files that are judged by their content are held back
+// if they can do harm, and are ordinary otherwise.
 func executesHere() func(string) string {
 	rules := workspace.DefaultRules()
 	return func(name string) string {

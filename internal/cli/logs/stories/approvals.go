@@ -15,7 +15,7 @@ import (
 // for, unless --long.
 const approvalLines = 100
 
-// approvals are what a human was asked and said, and what was denied without
+// approvals shows what a human was asked and answered, and what was denied without
 // asking.
 func (pr *printer) approvals() {
 	if len(pr.t.Approvals) == 0 {
@@ -75,7 +75,7 @@ func (pr *printer) attempt(a *story.Approval) string {
 	return text.Line(a.Kind) + " " + object
 }
 
-// result is what came of it.
+// result is the outcome of an approval.
 func (pr *printer) result(a *story.Approval) string {
 	after := ""
 	if a.Answered.IsZero() {

@@ -37,8 +37,8 @@ func (pr *printer) isListed(exec uint64) bool { return pr.names[exec] != "" }
 // long as the log.
 const maxDepth = 200
 
-// program shows one program and those it started: branch stands before its own
-// line, indent before the others.
+// program shows one program and those it started: branch comes before its own line,
+// indent before the others.
 func (pr *printer) program(p *story.Program, branch, indent, cwd string) {
 	if pr.lines >= programLines && !pr.long || len(indent) > maxDepth*len("│  ") {
 		pr.hidden += pr.countAll(p)
@@ -229,8 +229,8 @@ func (pr *printer) objects(t story.Touched) string {
 	return strings.Join(parts, ", ")
 }
 
-// ofSystem reports whether a path is of what every program reads, or writes to,
-// such as libraries and /dev/null. What is not for everybody is not in view.
+// ofSystem reports whether every program reads or writes a path, such as libraries and
+// /dev/null. What is not for all programs is not in view.
 func ofSystem(name string) bool {
 	for _, dir := range []string{"/usr/", "/lib/", "/lib64/", "/etc/ld.so.cache", "/etc/locale.alias", "/proc/", "/sys/", "/dev/null", "/dev/tty"} {
 		if strings.HasPrefix(name, dir) {

@@ -23,35 +23,53 @@ import (
 // app is the world of these verbs.
 type app struct{ *command.App }
 
-// Session is a session as it is shown: its story, and how far the record is to be
+// Session is a session as it is shown: its story, and how far the record can be
 // trusted.
 type Session struct {
 	*story.Story
 	archive.Trust
-	Unreadable string `json:"unreadable,omitempty"` // what of the record is no record
+	Unreadable string `json:"unreadable,omitempty"` // which part of the record is not a record
 
 	SettledAfter *archive.Settled `json:"settled_after,omitempty"` // the supervisor was killed
 }
 
-// Read reads the record of a session. What cannot be read is passed over, and
-// said.
-func Read(ctx context.Context, info audit.Info) (Session, error) {
-	b := story.New(story.Default)
-	err := audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, func(r *audit.Record) error {
-		e, err := r.Event()
+// Reading is what is asked of a record.
+type Reading struct {
+	Verify bool
+	Files  bool // list the paths of the session
+}
+
+// Read reads the record of a session. What cannot be read is skipped, and reported.
+func Read(ctx context.Context, r archive.Archive, info audit.Info, o Reading) (Session, error) {
+	limits := story.Default
+	if !o.Files {
+		limits.Files = 0
+	}
+	b := story.New(limits)
+	d := audit.NewDecoder()
+	add := func(r *audit.Record) error {
+		err := d.Decode(r)
 		if err == nil {
-			b.Add(e)
+			b.Add(d.Event)
 		}
 		return err
-	})
-	t := Session{Story: b.Story(), Trust: archive.Trust{Running: info.Open}}
+	}
+	t := Session{Trust: archive.Trust{Running: info.Open}}
+	var err error
+	if o.Verify {
+		t.Trust, err = r.ReadVerified(ctx, info, add)
+	} else {
+		err = audit.Scan(ctx, info.Path, runtime.GOMAXPROCS(0), nil, add)
+	}
+	t.Story = b.Story()
 	if t.Session == "" {
 		t.Session = info.Session
 	}
+	var damage *audit.DamageError
 	switch {
 	case ctx.Err() != nil:
 		return t, ctx.Err()
-	case err != nil && t.Events == 0:
+	case err != nil && (t.Events == 0 || o.Verify && !errors.As(err, &damage)):
 		return t, err
 	case err != nil:
 		t.Unreadable = err.Error()
@@ -59,9 +77,9 @@ func Read(ctx context.Context, info audit.Info) (Session, error) {
 	return t, nil
 }
 
-// storyCommand is what show, tree, files and net share: one session, as JSON or
-// as text.
-func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(Session) any, show func(io.Writer, Session)) *cobra.Command {
+// storyCommand is what show, tree, files and net share: one session, as JSON or as
+// text. reading returns what each of these needs of the record.
+func storyCommand(a *app, c *cobra.Command, reading func(json bool) Reading, asJSON func(Session) any, show func(io.Writer, Session)) *cobra.Command {
 	var json bool
 	c.Args = cobra.MaximumNArgs(1)
 	c.ValidArgsFunction = archive.CompleteSessions(a.App, 0)
@@ -76,18 +94,10 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(Session) an
 		if err != nil {
 			return err
 		}
-		var verified func() (archive.Trust, error)
-		if verify {
-			verified = r.Verifying(ctx, info)
-		}
-		t, err := Read(ctx, info)
+		asked := reading(json)
+		t, err := Read(ctx, r, info, asked)
 		if err != nil {
 			return err
-		}
-		if verify {
-			if t.Trust, err = verified(); err != nil {
-				return err
-			}
 		}
 		t.SettledAfter = r.SettledAfter(info.Session)
 		if json {
@@ -95,7 +105,7 @@ func storyCommand(a *app, c *cobra.Command, verify bool, asJSON func(Session) an
 		}
 		out := bufio.NewWriter(a.Stdout)
 		show(out, t)
-		if verify {
+		if asked.Verify {
 			archive.WriteSettled(out, t.SettledAfter)
 		} else {
 			a.incomplete(t)
@@ -132,7 +142,7 @@ back from where; what was refused and by which rule; and at the end what is not
 known. What happened to files is told as it was attempted and would come out by the
 rules of the boundary; the kernel's own answer is not seen.`,
 		Example: "  holdfast log show\n  holdfast log show --long 20261122",
-	}, true, func(t Session) any { return t }, func(w io.Writer, t Session) { newPrinter(a, w, t, long).all() })
+	}, func(json bool) Reading { return Reading{Verify: true, Files: json} }, func(t Session) any { return t }, func(w io.Writer, t Session) { newPrinter(a, w, t, long).all() })
 	c.Flags().BoolVar(&long, "long", false, "show every program and every object that is known")
 	return c
 }
@@ -144,7 +154,7 @@ func Tree(world *command.App) *cobra.Command {
 		Use:     "tree [SESSION]",
 		Short:   "Show which program started which, and how each ended",
 		Example: "  holdfast log tree",
-	}, false, func(t Session) any { return t.Programs }, func(w io.Writer, t Session) {
+	}, func(bool) Reading { return Reading{} }, func(t Session) any { return t.Programs }, func(w io.Writer, t Session) {
 		pr := newPrinter(a, w, t, true)
 		pr.bare = true
 		pr.programs()
@@ -163,7 +173,7 @@ the paths are listed, of which that is true; --null ends each with a NUL instead
 newline and leaves its bytes as they are, for xargs -0. Opens for reading are recorded
 with --record full alone.`,
 		Example: "  holdfast log files\n  holdfast log files --written\n  holdfast log files --written --null | xargs -0 ls -ld",
-	}, false, func(t Session) any { return f.pick(t.Files) }, func(w io.Writer, t Session) { f.show(a, w, t) })
+	}, func(bool) Reading { return Reading{Files: true} }, func(t Session) any { return f.pick(t.Files) }, func(w io.Writer, t Session) { f.show(a, w, t) })
 	c.Flags().BoolVar(&f.written, "written", false, "paths of the host that were written or made, and are not gone")
 	c.Flags().BoolVar(&f.private, "private", false, "paths that were written or made in private directories, which went with the run")
 	c.Flags().BoolVar(&f.read, "read", false, "paths that were opened for reading")
@@ -186,7 +196,7 @@ func Net(world *command.App) *cobra.Command {
 		Use:     "net [SESSION]",
 		Short:   "Show where a run connected and what came back",
 		Example: "  holdfast log net",
-	}, false, func(t Session) any {
+	}, func(bool) Reading { return Reading{} }, func(t Session) any {
 		return struct {
 			Destinations []*story.Destination `json:"destinations"`
 			Sockets      []*story.Socket      `json:"sockets"`

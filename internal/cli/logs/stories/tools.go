@@ -59,9 +59,9 @@ func (pr *printer) tool(t *story.Tool, programs map[uint64]*story.Program) {
 	pr.ownChanges(t)
 }
 
-// toolProgramsOf shows the programs of a call, and returns how many it did not. Where one of
-// them has the command of the call in its command line, that one and what it
-// started are shown, and those that the agent has started besides are not.
+// toolProgramsOf shows the programs of a call, and returns how many it did not. If one
+// of them has the command of the call in its command line, only that one and what it
+// started are shown, and not what else the agent has started.
 func (pr *printer) toolProgramsOf(t *story.Tool, programs map[uint64]*story.Program, width int) (left int) {
 	shown := 0
 	for _, exec := range t.Programs {

@@ -12,8 +12,7 @@ import (
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
-// unknown ends a story: what the record does not say, and how far it is to be
-// trusted.
+// unknown ends a story: what the record does not say, and how far it can be trusted.
 func (pr *printer) unknown() {
 	t := pr.t
 	pr.title("NOT KNOWN")

@@ -16,12 +16,13 @@ type deniedError struct{ err error }
 func (e *deniedError) Error() string { return "the command was denied, and nothing was executed" }
 func (e *deniedError) Unwrap() error { return e.err }
 
-// Hint is where it is said who denied it, and by which rule.
+// Hint is where to find who denied it, and by which rule.
 func (e *deniedError) Hint() string {
 	return "see what was asked: holdfast log query 'action.startsWith(\"approval.\")'"
 }
 
-// deniedCommand tells a command that was denied from one that cannot be executed.
+// deniedCommand distinguishes a command that was denied from one that cannot be
+// executed.
 func deniedCommand(r run.Result, err error) error {
 	if errors.Is(err, boundary.ErrNotExecutable) && slices.ContainsFunc(r.Asked, consent.Outcome.Denied) {
 		return &deniedError{err}
@@ -50,7 +51,7 @@ func (e *agentMissingError) Unwrap() error { return e.error }
 // Hint is how to install it.
 func (e *agentMissingError) Hint() string { return e.hint }
 
-// Explain says of an error of a run what a person can do about it: the command was
+// Explain adds to an error of a run what a person can do about it: the command was
 // denied, or the agent is not installed.
 func Explain(plan policy.Plan, r run.Result, err error) error {
 	return deniedCommand(r, missingProgram(plan, err))

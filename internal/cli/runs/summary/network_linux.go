@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// intercepted says how connections got to the supervisor.
+// intercepted describes how connections got to the supervisor.
 func intercepted(r boundary.Rung) string {
 	if r == "" || r == boundary.Closed {
 		return "none, nothing was allowed"

@@ -21,7 +21,7 @@ import (
 // app is the world in which a summary is written.
 type app struct{ *command.App }
 
-// lost is the format of what is said of a guarantee that --without accepted.
+// lost is the format of the message about a guarantee that --without accepted.
 func lost(g policy.Guarantee) string {
 	if g.Switch() {
 		return "ran without %s, as --without accepted"
@@ -29,8 +29,7 @@ func lost(g policy.Guarantee) string {
 	return "ran with %s only as far as this machine keeps it, as --without accepted"
 }
 
-// Write says after a run what a person has to know of it; nothing when there
-// is nothing.
+// Write prints after a run what a person must know about it, if anything.
 func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool) {
 	a := &app{world}
 	say := a.Note
@@ -69,7 +68,7 @@ func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool
 	a.incomplete(r, ran)
 }
 
-// warnings says what went wrong besides.
+// warnings prints what else went wrong.
 func (a *app) warnings(r run.Result) {
 	for _, w := range r.Warnings {
 		a.Note(command.Yellow, "warning", "%s", w)
@@ -79,7 +78,7 @@ func (a *app) warnings(r run.Result) {
 	}
 }
 
-// incomplete says that the record of a run is not COMPLETE.
+// incomplete warns that the record of a run is not COMPLETE.
 func (a *app) incomplete(r run.Result, ran bool) {
 	if ran && r.Lack.Verdict != "" {
 		a.Note(command.Yellow, "record", "%s: %s; see: holdfast log verify %s", r.Lack.Verdict, r.Lack.Reason, r.Session)
@@ -89,7 +88,7 @@ func (a *app) incomplete(r run.Result, ran bool) {
 // fewNew is how many new things the end of a run names.
 const fewNew = 6
 
-// news says what a run did that is new in its workspace, in one line.
+// news prints what a run did that is new in its workspace, in one line.
 func (a *app) news(all []string) {
 	if len(all) == 0 {
 		return
@@ -104,8 +103,8 @@ func (a *app) news(all []string) {
 	a.Note(command.Cyan, "new", "%s (by the baseline of this workspace; see: holdfast alerts)", strings.Join(named, "; "))
 }
 
-// aftermaths says what runs here had left whose supervisor was killed: nothing was
-// said at their end.
+// aftermaths prints what earlier runs here left whose supervisor was killed: nothing
+// was reported at their end.
 func (a *app) aftermaths(all []run.Aftermath) {
 	for _, left := range all {
 		a.Note(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
@@ -117,7 +116,7 @@ func (a *app) aftermaths(all []run.Aftermath) {
 	}
 }
 
-// settled says what was found in the workspace after a run; kept is the directory of
+// settled prints what was found in the workspace after a run; kept is the directory of
 // what was quarantined, "" for none.
 func (a *app) settled(r workspace.Report, kept string) {
 	for _, w := range r.Warnings {

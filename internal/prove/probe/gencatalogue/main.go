@@ -1,5 +1,5 @@
-// Command gencatalogue prints the list of cases of an escape catalogue, of
-// which package probe keeps a copy to know what it lacks:
+// Command gencatalogue prints the list of cases of an escape catalogue. Package
+// probe keeps a copy, to find cases that have no row:
 //
 //	go run ./internal/prove/probe/gencatalogue catalogue.json >internal/prove/probe/catalogue.tsv
 package main

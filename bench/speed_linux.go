@@ -4,66 +4,53 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"time"
 )
 
-// all measures everything that was asked for.
-func (b *bench) all() (*report, error) {
-	work := b.workloads()
-	if b.options.only != "" {
-		var names []string
-		for _, w := range work {
-			names = append(names, w.name)
-		}
-		work = slices.DeleteFunc(work, func(w workload) bool { return w.name != b.options.only })
-		if len(work) == 0 {
-			return nil, fmt.Errorf("no workload is named %q, there are: %s", b.options.only, strings.Join(append(names, egressPart, recordPart, logPart, detectionPart, provePart, agentsPart, reviewPart, reviewDiffPart, gatePart), ", "))
-		}
+// speed measures the workloads, or only the requested one, and the memory of idle
+// runs.
+func (b *bench) speed() (*section, error) {
+	s := b.newSection(speedPart, "Workloads", [][]string{{"bwrap", "--version"}, {"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"python3", "--version"}, {"tar", "--version"}, {"grep", "--version"}, {"rg", "--version"}})
+	if err := b.opensFUSE(); err != nil {
+		return nil, err
 	}
-	rep := &report{quick: b.options.quick, partial: b.options.only != "", date: time.Now().UTC(), machine: machine(), versions: b.versions(), user: b.userKind(), runc: b.runc()}
-	rep.loadBefore = load()
 	if err := b.calibrate(); err != nil {
 		return nil, err
 	}
-	rep.cpu = b.cpu
-	for _, w := range work {
-		b.say("%s", w.name)
-		o := b.one(w)
+	r := &speed{cpu: b.cpu}
+	only := ""
+	for _, w := range b.workloads() {
+		if w.name == b.options.only {
+			only = w.name
+		}
+	}
+	for _, w := range b.workloads() {
+		if only != "" && w.name != only {
+			continue
+		}
+		b.say("%s: %s", s.only, w.name)
+		r.outcomes = append(r.outcomes, b.one(w))
 		if b.ctx.Err() != nil {
 			return nil, errors.New("interrupted")
 		}
-		rep.outcomes = append(rep.outcomes, o)
 	}
-	if b.options.only == "" {
-		b.say("memory")
-		if err := b.memories(rep); err != nil {
+	if only == "" {
+		b.say("%s: memory", s.only)
+		if err := b.memories(r); err != nil {
 			return nil, err
 		}
-		var err error
-		if rep.egress, err = b.connections(); err != nil {
-			return nil, err
-		}
-		for _, measure := range []func() (*section, error){b.recording, b.logging, b.detection, b.proving, b.agents, b.reviewing, b.reviewDiff, b.gates} {
-			s, err := measure()
-			if err != nil {
-				return nil, err
-			}
-			rep.sections = append(rep.sections, s)
-		}
 	}
-	rep.loadAfter = load()
-	return rep, nil
+	r.conclude(s)
+	s.load[1] = load()
+	return s, b.forgetRecords()
 }
 
-// say tells what is going on, on the error output: the report goes to the
-// other one.
+// say reports progress on standard error: standard output is for the report.
 func (b *bench) say(format string, arg ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arg...)
 }
 
-// fixture makes a workspace and what lies in it, once.
+// fixture makes a workspace and its content, once.
 func (b *bench) fixture(w workload) error {
 	dir := b.workspace(w.dir)
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, os.ErrExist) {
@@ -75,15 +62,15 @@ func (b *bench) fixture(w workload) error {
 		return err
 	}
 	if err := w.prepare(b, dir); err != nil {
-		return errors.Join(err, os.RemoveAll(dir)) // half of a fixture is none
+		return errors.Join(err, os.RemoveAll(dir)) // a partial fixture is useless
 	}
 	return nil
 }
 
-// one measures a workload. What goes wrong stands in the outcome, and the
-// others are measured all the same.
+// one measures a workload. Errors go into the outcome, and the others are
+// measured nevertheless.
 func (b *bench) one(w workload) outcome {
-	o := outcome{name: w.name, what: w.what, limit: w.limit}
+	o := outcome{name: w.name, what: w.what, goals: w.goals}
 	for _, program := range w.needs {
 		if _, err := b.lookup(program); err != nil {
 			o.absent = program + " is not installed"
@@ -99,48 +86,48 @@ func (b *bench) one(w workload) outcome {
 		o.err = err
 		return o
 	}
-	o.samples, o.err = b.rounds(w, all, b.options.rounds*w.times)
+	o.samples, o.err = b.rounds(w, all)
 	if o.err == nil && w.reset != nil {
 		o.err = w.reset(dir)
 	}
 	return o
 }
 
-// memories looks at idle runs in an empty workspace and, where the repository
-// was made, in that.
-func (b *bench) memories(rep *report) error {
+// memories measures idle runs in an empty workspace and, if the repository was
+// made, in that.
+func (b *bench) memories(r *speed) error {
 	for _, at := range []struct{ dir, what string }{{"empty", "an empty directory"}, {"repo", "the repository"}} {
 		dir := b.workspace(at.dir)
 		if _, err := os.Stat(dir); err != nil {
-			continue // the failure to make it stands in the outcome
+			continue // the outcome has the error
 		}
 		all, err := b.contestants(dir)
 		if err != nil {
 			return err
 		}
 		for _, c := range all {
-			if c.name == bare || c.name == bwrap && at.dir != "empty" {
+			if c.name == bare || c.name == unrecorded || c.name == bwrap && at.dir != "empty" {
 				continue
 			}
 			m, err := b.idle(c, dir, at.what, b.options.rounds)
 			if err != nil {
 				return err
 			}
-			rep.memories = append(rep.memories, m)
+			r.memories = append(r.memories, m)
 		}
 	}
 	return nil
 }
 
-// burn is a known load: two loops of a shell, one of which nobody inside waits
-// for before it has ended.
+// burn is a known load: two shell loops, one of which is not waited for before it
+// has ended.
 const burn = "f() { i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; }; f & f; wait"
 
-// calibrate finds out whether the processor time of a whole tree arrives where
-// we read it, by a load that costs the same everywhere.
+// calibrate checks that the processor time of a whole tree is counted, with a
+// load that costs the same everywhere.
 func (b *bench) calibrate() error {
 	b.say("calibrating the count of processor time")
-	w := workload{name: "calibration", dir: "empty", prepare: noFixture}
+	w := workload{name: "calibration", dir: "empty", prepare: noFixture, rounds: 5}
 	if err := b.fixture(w); err != nil {
 		return err
 	}
@@ -150,7 +137,7 @@ func (b *bench) calibrate() error {
 	}
 	b.cpu = newCPUMeter()
 	w.command = []string{"sh", "-c", burn}
-	samples, err := b.rounds(w, all, 5)
+	samples, err := b.rounds(w, all)
 	if err != nil {
 		return err
 	}

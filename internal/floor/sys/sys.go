@@ -1,5 +1,0 @@
-// Package sys has the kernel calls that several rooms make: files opened safely, locks,
-// inotify, sockets, terminals, what /proc says of a process, ids of a thread. A wrapper
-// retries EINTR where the manual page allows it, and returns the error with the name of
-// the call.
-package sys
