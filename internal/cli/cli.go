@@ -9,6 +9,7 @@ package cli
 
 import (
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"holdfast.dev/holdfast/internal/cli/alerts"
@@ -40,7 +41,7 @@ func Main(args []string) int {
 		return command.ExitUsage
 	}
 	a.Status, a.Hint = runs.Status, runs.Hint
-	root := newRoot(a)
+	root := newRoot(a, args)
 	root.SetArgs(args)
 	return a.Report(root.Execute())
 }
@@ -51,10 +52,26 @@ func Commands() (*cobra.Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newRoot(a), nil
+	return newRoot(a, nil), nil
 }
 
-func newRoot(a *command.App) *cobra.Command {
+// verb is a command of the program.
+type verb struct {
+	name string
+	make func(*command.App) *cobra.Command
+}
+
+func verbs() []verb {
+	return slices.Concat([]verb{
+		{"run", runs.Command}, {"policy", policies.Command}, {"why", policies.Why}, {"grant", grants.Command},
+		{"log", logs.Command}, {"alerts", alerts.Command}, {"hooks", hooks.Command}, {"doctor", doctor.Command},
+		{"reference", references.Command}, {"version", command.NewVersion},
+	}, examinerVerbs(), systemVerbs())
+}
+
+// newRoot returns the command line with all verbs, or with the one that args name:
+// making the others takes longer than half a millisecond of each start.
+func newRoot(a *command.App, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",
 		Short: "Run AI coding agents inside a boundary that holds",
@@ -69,10 +86,13 @@ execute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(runs.Command(a), policies.Command(a), policies.Why(a), grants.Command(a), logs.Command(a), alerts.Command(a),
-		hooks.Command(a), doctor.Command(a), references.Command(a), command.NewVersion(a))
-	root.AddCommand(examinerCommands(a)...)
-	root.AddCommand(systemCommands(a)...)
+	needed := verbs()
+	if i := slices.IndexFunc(needed, func(v verb) bool { return len(args) > 0 && v.name == args[0] }); i >= 0 {
+		needed = needed[i : i+1]
+	}
+	for _, v := range needed {
+		root.AddCommand(v.make(a))
+	}
 	a.Attach(root)
 	return root
 }

@@ -11,28 +11,30 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// examinerCommands are the verbs of the examiner that this program passes on.
-func examinerCommands(a *command.App) []*cobra.Command {
-	return []*cobra.Command{
-		examinerCommand(a, "prove", "Run the escape matrix against Holdfast, or against another sandbox"),
-		examinerCommand(a, "model", "Serve a scripted model that agents can be tried with", "model"),
+// examinerVerbs are those of the examiner that this program passes on.
+func examinerVerbs() []verb {
+	return []verb{
+		examinerVerb("prove", "Run the escape matrix against Holdfast, or against another sandbox"),
+		examinerVerb("model", "Serve a scripted model that agents can be tried with", "model"),
 	}
 }
 
-// examinerCommand starts the examiner with the given arguments before its own.
-func examinerCommand(a *command.App, name, short string, verb ...string) *cobra.Command {
-	c := &cobra.Command{
-		Use:                name,
-		Short:              short,
-		Long:               short + ". This starts holdfast-prove, which is a program of its own.",
-		DisableFlagParsing: true,
-		RunE:               func(_ *cobra.Command, args []string) error { return examine(a, append(verb, args...)) },
-		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			return completeExaminer(slices.Concat(verb, args, []string{begun}))
-		},
-	}
-	c.SetHelpFunc(func(*cobra.Command, []string) { _ = examine(a, append(verb, "--help")) })
-	return c
+// examinerVerb starts the examiner with the arguments of before, and then its own.
+func examinerVerb(name, short string, before ...string) verb {
+	return verb{name, func(a *command.App) *cobra.Command {
+		c := &cobra.Command{
+			Use:                name,
+			Short:              short,
+			Long:               short + ". This starts holdfast-prove, which is a program of its own.",
+			DisableFlagParsing: true,
+			RunE:               func(_ *cobra.Command, args []string) error { return examine(a, append(before, args...)) },
+			ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+				return completeExaminer(slices.Concat(before, args, []string{begun}))
+			},
+		}
+		c.SetHelpFunc(func(*cobra.Command, []string) { _ = examine(a, append(before, "--help")) })
+		return c
+	}}
 }
 
 // completeExaminer asks the examiner what the shell can offer at the end of a line.

@@ -9,7 +9,10 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
-// systemCommands are the verbs of this system alone.
-func systemCommands(a *command.App) []*cobra.Command {
-	return []*cobra.Command{agents.Command(a), agents.MCP(a), approvals.Command(a), reviews.Command(a), runs.Settle()}
+// systemVerbs are those of this system alone.
+func systemVerbs() []verb {
+	return []verb{
+		{"agents", agents.Command}, {"mcp", agents.MCP}, {"approve", approvals.Command}, {"review", reviews.Command},
+		{"settle", func(*command.App) *cobra.Command { return runs.Settle() }},
+	}
 }

@@ -2,11 +2,5 @@
 
 package cli
 
-import (
-	"github.com/spf13/cobra"
-
-	"holdfast.dev/holdfast/internal/floor/command"
-)
-
-// systemCommands are the verbs of Linux alone.
-func systemCommands(*command.App) []*cobra.Command { return nil }
+// systemVerbs are those of Linux alone.
+func systemVerbs() []verb { return nil }
