@@ -17,7 +17,8 @@
 // its configuration, and the text of a script after its hash was taken.
 //
 // There are three ways in. New: a notification is received in serve.go, handled in
-// supervisor.go and recorded in exec.go, file.go, sock.go or lookup.go. resolve*.go
+// supervisor.go, and exec.go, file.go, sock.go or lookup.go makes its event, which
+// Supervisor.finish (supervisor.go) hands on to be recorded. resolve*.go
 // finds where its path leads, foresee*.go predicts its outcome, compare*.go checks it;
 // gate.go asks the rules of consent, hold.go waits for the answer, and outside*.go
 // makes an allowed change on the host. NewTripwire: a look-up that leaves the view is a

@@ -9,6 +9,7 @@
 //
 // protected.tsv is the list of names, builtin.go reads it, rules.go compiles it with what
 // the policy adds, and match.go decides about a name (Rules.match). walk.go goes through a
-// tree with them: scan.go lists what is protected before a run, settle.go looks after it,
-// and quiet.go says where that look is not needed.
+// tree with them: scan.go lists what is protected before a run, settle.go looks after it
+// (judge.go says by its content whether what appeared can do harm), and quiet.go says
+// where that look is not needed.
 package workspace

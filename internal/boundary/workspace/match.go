@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// match finds the strictest rule for e and leaves in s the partial matches.
+// match is Rules.match for an entry of the walk, without what unprotect exempts.
 func (w *walker) match(d *dir, e entry, s *sub) *Rule {
 	best := w.rules.match(dirState{d.states, d.git, d.inGit, d.dep != nil}, e.typ, e.folded, s)
 	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
@@ -26,6 +26,8 @@ type dirState struct {
 	dep    bool // below a tree that is listed as one
 }
 
+// match returns the strictest rule for one name in the directory d, nil for a name that
+// is not protected, and leaves in s the partial matches.
 func (r *Rules) match(d dirState, typ byte, name []byte, s *sub) *Rule {
 	var found [8]*node
 	hits := found[:0]
