@@ -179,7 +179,9 @@ func swapsArgument(p *Probe) {
 	}
 	target := at.expand(t, t.target())
 	honest := honestly(func() { _, _ = tool(at.dir, gitEnv(), "git", "status") })
-	count, err := raceArguments(at.dir, func() bool { return made(target) })
+	count, err := raceArguments(at.dir, func(count int, begun time.Time) bool {
+		return p.goesOn(count, begun, 8*time.Second) && !made(target)
+	})
 	p.raced("push for status", count, honest, func() error {
 		if err == nil && !made(target) {
 			return unix.EACCES

@@ -15,9 +15,9 @@ import (
 )
 
 // raceArguments executes git below dir repeatedly, with an argument in shared
-// memory that we constantly change between "status" and "push". It returns how
-// often, and ends early when done returns true.
-func raceArguments(dir string, done func() bool) (count int, err error) {
+// memory that we constantly change between "status" and "push", as long as more says
+// so. It returns how often.
+func raceArguments(dir string, more func(count int, begun time.Time) bool) (count int, err error) {
 	path, err := exec.LookPath("git")
 	if err != nil {
 		return 0, unix.ENOENT
@@ -50,7 +50,7 @@ func raceArguments(dir string, done func() bool) (count int, err error) {
 	}
 	defer unix.Close(silent)
 	quiet := func(fd uintptr) Call { return C(unix.SYS_DUP3, uintptr(silent), fd, 0) }
-	for end := time.Now().Add(8 * time.Second); time.Now().Before(end) && !done(); count++ {
+	for begun := time.Now(); more(count, begun); count++ {
 		_, _ = Forked([]Call{quiet(1), quiet(2), git})
 	}
 	runtime.KeepAlive(keep)

@@ -69,6 +69,14 @@ func (p *Probe) raced(name string, count int, honest time.Duration, f func() err
 	p.say(r)
 }
 
+// goesOn reports whether a race that began then and was tried so often goes on: for
+// usual, and on a busy machine until it was tried as often as its row demands.
+func (p *Probe) goesOn(tried int, begun time.Time, usual time.Duration) bool {
+	least, _ := strconv.Atoi(p.Arg("least"))
+	took := time.Since(begun)
+	return took < usual || tried < least && took < usual+12*time.Second // before the row's time is up
+}
+
 // honestly returns how long f takes: the median of several runs.
 func honestly(f func()) time.Duration {
 	var took [21]time.Duration
@@ -100,7 +108,7 @@ func swapAndWrite(p *Probe) {
 	swapped := make(chan swaps)
 	go func() { swapped <- keepSwapping(&stop, how, name, other) }()
 	tried = 0
-	for begun := time.Now(); time.Since(begun) < 1500*time.Millisecond && read <= 3; {
+	for begun := time.Now(); p.goesOn(tried, begun, 1500*time.Millisecond) && read <= 3; {
 		try()
 	}
 	stop.Store(true)
@@ -175,7 +183,7 @@ func connectFirst(p *Probe) {
 	begun := time.Now()
 	try() // the first moment must not be spent on measuring
 	honest := time.Since(begun)
-	for last != nil && time.Since(begun) < 500*time.Millisecond {
+	for last != nil && p.goesOn(tried, begun, 500*time.Millisecond) {
 		try()
 	}
 	p.raced("connect outside", tried, honest, func() error { return last })

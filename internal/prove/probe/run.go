@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -90,6 +91,9 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 	nonce, key := hexes(12), []byte(hexes(inside.KeySize/2))
 	sealed := filepath.Join(filepath.Dir(s.World.prober), nonce)
 	args = append(args, "key="+sealed)
+	if s.Row.Least > 0 {
+		args = append(args, "least="+strconv.Itoa(s.Row.Least))
+	}
 	told, err := s.tellSpellings()
 	if c.Args = append(args, told...); err == nil {
 		err = os.WriteFile(sealed, key, 0o644)
