@@ -15,7 +15,7 @@ import (
 func examinerCommands(a *command.App) []*cobra.Command {
 	return []*cobra.Command{
 		examinerCommand(a, "prove", "Run the escape matrix against Holdfast, or against another sandbox"),
-		examinerCommand(a, "model", "Serve a scripted model that agents can be tried with", "model"),
+		examinerCommand(a, "model", "Serve a scripted model to try agents with", "model"),
 	}
 }
 
