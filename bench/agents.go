@@ -35,8 +35,8 @@ type agentTask struct {
 	samples map[string][]sample
 }
 
-// added is the additional time inside compared with bare, round by round, in ms.
-func (t agentTask) added() spread {
+// addedTime is the additional time inside compared with bare, round by round, in ms.
+func (t agentTask) addedTime() spread {
 	return differences(walls(t.samples[holdfast]), walls(t.samples[bare]))
 }
 
@@ -63,10 +63,10 @@ type agentFigures struct {
 func (f *agentFigures) verdicts() []verdict {
 	var all []verdict
 	for _, t := range f.tasks {
-		all = append(all, judge(t.goal(), agentStartLimit, t.added().median, "%.1f"))
+		all = append(all, judge(t.goal(), agentStartLimit, t.addedTime().median, "%.1f"))
 	}
 	for _, way := range []string{hostPort, brokered} {
-		all = append(all, judge("streamed token, "+way+", ms more than direct", agentTokenLimit, f.tokens.added(eventTypical, way, direct).median, "%.3f"))
+		all = append(all, judge("streamed token, "+way+", ms more than direct", agentTokenLimit, f.tokens.difference(eventTypical, way, direct).median, "%.3f"))
 	}
 	return all
 }
@@ -75,15 +75,15 @@ func (f *agentFigures) tables() []captioned {
 	starts := table{header: []string{"", "bare, ms", "inside, ms", "times", "more, ms"}}
 	for _, t := range f.tasks {
 		a, b := walls(t.samples[bare]), walls(t.samples[holdfast])
-		starts.add(t.what, around(spreadOf(a), "%.1f"), around(spreadOf(b), "%.1f"), around(spreadOf(ratios(b, a)), "%.2f"), around(t.added(), "%.1f"))
+		starts.add(t.what, formatSpread(spreadOf(a), "%.1f"), formatSpread(spreadOf(b), "%.1f"), formatSpread(spreadOf(ratios(b, a)), "%.2f"), formatSpread(t.addedTime(), "%.1f"))
 	}
 	tokens := table{header: []string{"", "ms", "99th percentile, ms", "more than direct, ms", "99th percentile, more"}}
 	for _, way := range f.ways {
-		tokens.add(way, around(spreadOf(f.tokens.found[eventTypical][way]), "%.3f"), around(spreadOf(f.tokens.found[eventSlow][way]), "%.3f"),
-			around(f.tokens.added(eventTypical, way, direct), "%.3f"), around(f.tokens.added(eventSlow, way, direct), "%.3f"))
+		tokens.add(way, formatSpread(spreadOf(f.tokens.found[eventTypical][way]), "%.3f"), formatSpread(spreadOf(f.tokens.found[eventSlow][way]), "%.3f"),
+			formatSpread(f.tokens.difference(eventTypical, way, direct), "%.3f"), formatSpread(f.tokens.difference(eventSlow, way, direct), "%.3f"))
 	}
 	hook := table{header: []string{"", "a call, ms"}}
-	hook.add("hook before a tool call, reported and answered", around(f.hook(), "%.2f"))
+	hook.add("hook before a tool call, reported and answered", formatSpread(f.hook(), "%.2f"))
 	return []captioned{
 		{caption: "Start of an agent", text: "In brackets the 10th and 90th percentile; what is more or times is of one round each, and of that the median.", table: starts},
 		{caption: "A streamed token", text: "From before the server's write to after the client's read, an event every " + eventPause.String() + ": the medians of all rounds' medians and 99th percentiles.", table: tokens},
@@ -98,8 +98,8 @@ func (f *agentFigures) hook() spread {
 	return spread{d.p10 / n, d.median / n, d.p90 / n}
 }
 
-// around formats a median with its range.
-func around(s spread, format string) string {
+// formatSpread formats a median with its range.
+func formatSpread(s spread, format string) string {
 	if math.IsNaN(s.median) {
 		return "–"
 	}

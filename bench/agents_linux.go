@@ -31,7 +31,7 @@ func (b *bench) agents() (*section, error) {
 		do   func(*section, *agentFigures) error
 	}{{"starts", b.agentStarts}, {"tokens", b.agentTokens}, {"hooks", b.agentHooks}}
 	for _, step := range steps {
-		b.say("agents: %s", step.name)
+		b.logf("agents: %s", step.name)
 		if err := step.do(s, f); err != nil {
 			s.fail("%s: %v", step.name, err)
 		}
@@ -44,8 +44,8 @@ func (b *bench) agents() (*section, error) {
 	return s, nil
 }
 
-// installed is the agent program that tools/needs installed; "" for none.
-func (b *bench) installed(name string) (program, version string, err error) {
+// installedAgent is the agent program that tools/needs installed; "" for none.
+func (b *bench) installedAgent(name string) (program, version string, err error) {
 	d, err := agent.Named(name)
 	if err != nil {
 		return "", "", err
@@ -67,7 +67,7 @@ func (b *bench) installed(name string) (program, version string, err error) {
 
 // agentStarts starts Claude Code bare and inside.
 func (b *bench) agentStarts(s *section, f *agentFigures) error {
-	program, version, err := b.installed("claude")
+	program, version, err := b.installedAgent("claude")
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 		return nil
 	}
 	s.versions = append(s.versions, "claude "+version)
-	address, stop, err := b.scripted()
+	address, stop, err := b.startModel()
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 		{agentTask{name: "claude --version", what: "`claude --version`"}, []string{"claude", "--version"}},
 		{agentTask{name: "claude -p", what: "`claude -p`, a prompt and an answer of a word"}, []string{"claude", "-p", "go " + model.Marker("one")}},
 	} {
-		b.say("agents: %s", t.name)
+		b.logf("agents: %s", t.name)
 		w := workload{name: t.name, dir: "agents", prepare: noFixture, command: t.command, rounds: b.options.rounds}
 		if err := b.fixture(w); err != nil {
 			return err
@@ -108,8 +108,8 @@ func (b *bench) agentStarts(s *section, f *agentFigures) error {
 	return nil
 }
 
-// scripted starts a model that answers with one word.
-func (b *bench) scripted() (address string, stop func(), err error) {
+// startModel starts a model that answers with one word.
+func (b *bench) startModel() (address string, stop func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", nil, fmt.Errorf("finding this program: %w", err)
@@ -128,12 +128,12 @@ func (b *bench) scripted() (address string, stop func(), err error) {
 		return "", nil, fmt.Errorf("starting the model: %w", err)
 	}
 	stop = func() { in.Close(); cmd.Wait() } // it is asked to end, whatever its status
-	var at ports
-	if err := json.NewDecoder(out).Decode(&at); err != nil {
+	var listening ports
+	if err := json.NewDecoder(out).Decode(&listening); err != nil {
 		stop()
-		return "", nil, fmt.Errorf("reading where the model listens: %w", err)
+		return "", nil, fmt.Errorf("reading the address of the model: %w", err)
 	}
-	return "127.0.0.1:" + strconv.Itoa(at.Plain), stop, nil
+	return "127.0.0.1:" + strconv.Itoa(listening.Plain), stop, nil
 }
 
 // peerModel serves that model until standard input ends.
@@ -149,7 +149,7 @@ func peerModel() error {
 		cancel()
 	}()
 	if err := json.NewEncoder(os.Stdout).Encode(ports{Plain: l.Addr().(*net.TCPAddr).Port}); err != nil {
-		return fmt.Errorf("saying where the model listens: %w", err)
+		return fmt.Errorf("printing the address of the model: %w", err)
 	}
 	s := model.New(model.Options{Scripts: []model.Script{{Name: "one", Steps: []model.Step{{Op: model.Say, Text: "hello"}}}}})
 	if err := s.Serve(ctx, l); err != nil && ctx.Err() == nil {
@@ -161,7 +161,7 @@ func peerModel() error {
 // agentTokens streams events to a client in each layout in turn.
 func (b *bench) agentTokens(s *section, f *agentFigures) (err error) {
 	if os.Geteuid() != 0 || b.cpu.parent == "" {
-		s.remarks = append(s.remarks, "Tokens were not measured: to give the server a name that only what is measured knows takes root, and control groups that may be made.")
+		s.remarks = append(s.remarks, "Tokens were not measured: this needs root and control groups, because only the measured programs may know the name of the server.")
 		return nil
 	}
 	a, err := b.newArena(b.cpu.parent)
@@ -181,13 +181,13 @@ func (b *bench) agentTokens(s *section, f *agentFigures) (err error) {
 	}()
 	f.tokens.rounds = max(3, b.options.rounds/2)
 	for _, l := range layouts {
-		k, err := a.begin(l)
+		k, err := a.startLayout(l)
 		if err != nil {
 			return err
 		}
 		links, f.ways = append(links, k), append(f.ways, l.name)
 	}
-	b.inTurn(f.tokens, measurement{name: "tokens", do: streamed}, links)
+	b.measureInTurn(f.tokens, measurement{name: "tokens", do: measureEvents}, links)
 	for _, why := range f.tokens.failed {
 		s.fail("%s", why)
 	}
@@ -200,7 +200,7 @@ func (a *arena) tokenLayouts() ([]layout, error) {
 	policy := filepath.Join(a.b.dir, "copies", "credential.yaml")
 	text := fmt.Sprintf("version: 1\nnetwork:\n  allow:\n    - {host: %s, ports: [%d], kind: tcp, internal: true}\n    - {host: %s, ports: [%d], kind: tls, internal: true, credential: bench}\n"+
 		"credentials:\n  - {name: bench, source: {file: %s}}\n", serverName, a.ports.Plain, serverName, a.ports.TLS, secret)
-	err := errors.Join(os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600), os.WriteFile(policy, []byte(text), 0o644), a.b.user.own(secret))
+	err := errors.Join(os.WriteFile(secret, []byte(strings.Repeat("secret", 8)), 0o600), os.WriteFile(policy, []byte(text), 0o644), a.b.user.chownTree(secret))
 	if err != nil {
 		return nil, fmt.Errorf("writing what the layouts read: %w", err)
 	}
@@ -228,7 +228,7 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 		f.calls = 5
 	}
 	w := workload{name: "hooks", dir: "hooks", rounds: b.options.rounds, command: []string{"./claude", strconv.Itoa(f.calls)}, prepare: func(b *bench, dir string) error {
-		return errors.Join(programs.Write(filepath.Join(dir, "claude"), []byte(loop), 0o755), os.WriteFile(filepath.Join(dir, "call.json"), []byte(toolCall), 0o644), b.user.own(dir))
+		return errors.Join(programs.Write(filepath.Join(dir, "claude"), []byte(loop), 0o755), os.WriteFile(filepath.Join(dir, "call.json"), []byte(toolCall), 0o644), b.user.chownTree(dir))
 	}}
 	if err := b.fixture(w); err != nil {
 		return err
@@ -247,13 +247,13 @@ func (b *bench) agentHooks(s *section, f *agentFigures) error {
 
 // hooksReported checks that the whole path of a report was measured.
 func (b *bench) hooksReported(s *section, f *agentFigures) error {
-	out, err := b.as("", b.holdfast, "log", "query", "--all", "--count", `sensor == "agent" && action == "tool.call"`)
+	out, err := b.runAs("", b.holdfast, "log", "query", "--all", "--count", `sensor == "agent" && action == "tool.call"`)
 	if err != nil {
 		return err
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(out))
 	if err != nil || n < f.calls*len(f.hooks[withHook]) {
-		s.fail("only %q of the tool calls stand in the record", strings.TrimSpace(out))
+		s.fail("the record has only %q of the tool calls", strings.TrimSpace(out))
 	}
 	return nil
 }

@@ -57,14 +57,14 @@ func newBench(ctx context.Context, o options, root string) (_ *bench, err error)
 		return nil, fmt.Errorf("building holdfast: %w: %s", err, out)
 	}
 	b.bwrap, _ = exec.LookPath("bwrap") // the report says if it is missing
-	return b, b.reachable()
+	return b, b.checkReachable()
 }
 
 // layout makes the directories: the user owns the user's ones, and the measured
 // programs cannot write the others.
 func (b *bench) layout() error {
 	if err := os.Chmod(b.dir, 0o755); err != nil {
-		return fmt.Errorf("opening the directory to the user: %w", err)
+		return fmt.Errorf("giving the user access to the directory: %w", err)
 	}
 	for _, d := range []string{"bin", "scratch", "copies", "home", "work"} {
 		if err := os.Mkdir(filepath.Join(b.dir, d), 0o755); err != nil {
@@ -81,14 +81,14 @@ func (b *bench) layout() error {
 		path = filepath.Dir(p) + ":" + path
 	}
 	b.env = []string{"HOME=" + b.home(), "PATH=" + path, "USER=" + b.user.name, "LOGNAME=" + b.user.name}
-	return errors.Join(b.user.own(b.home()), b.user.own(filepath.Join(b.dir, "work")))
+	return errors.Join(b.user.chownTree(b.home()), b.user.chownTree(filepath.Join(b.dir, "work")))
 }
 
 // forRoot is the same bench running as root, in a separate home and separate
 // workspaces, which are made at the first call.
 func (b *bench) forRoot() (*bench, error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("to run as root this must be started by root")
+		return nil, errors.New("measuring as root needs root: start the bench as root")
 	}
 	if b.rooted != nil {
 		return b.rooted, nil
@@ -110,18 +110,18 @@ func (b *bench) home() string { return filepath.Join(b.dir, "home") }
 // workspace is the user's directory for the workloads that share name.
 func (b *bench) workspace(name string) string { return filepath.Join(b.dir, "work", name) }
 
-// reachable checks that the user can use the new directories: below a directory
+// checkReachable checks that the user can use the new directories: below a directory
 // that only root may enter every contestant would fail, or worse, only some.
-func (b *bench) reachable() error {
-	if _, err := b.as("", "test", "-w", b.home(), "-a", "-x", b.holdfast); err != nil {
-		return fmt.Errorf("%s cannot use the directory to work in, set TMPDIR to one that everybody may enter: %w", b.user.name, err)
+func (b *bench) checkReachable() error {
+	if _, err := b.runAs("", "test", "-w", b.home(), "-a", "-x", b.holdfast); err != nil {
+		return fmt.Errorf("%s cannot use the working directory; set TMPDIR to a directory that all users can enter: %w", b.user.name, err)
 	}
 	return nil
 }
 
-// as runs a command as the user, unmeasured, in dir ("" for the home), and
+// runAs runs a command as the user, unmeasured, in dir ("" for the home), and
 // returns its output.
-func (b *bench) as(dir, name string, arg ...string) (string, error) {
+func (b *bench) runAs(dir, name string, arg ...string) (string, error) {
 	if dir == "" {
 		dir = b.home()
 	}
@@ -172,7 +172,7 @@ func (b *bench) remove() error {
 		return nil // the removal below reports what is left
 	})
 	if err := os.RemoveAll(b.dir); err != nil {
-		return fmt.Errorf("removing what was made: %w", err)
+		return fmt.Errorf("removing temporary files: %w", err)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (b *bench) remove() error {
 func moduleRoot() (string, error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return "", fmt.Errorf("finding the module, run this inside of it: %w", err)
+		return "", fmt.Errorf("finding the module (run this inside it): %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
 }

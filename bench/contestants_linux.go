@@ -23,9 +23,9 @@ type contestant struct {
 // contestants are the ways to start a command in a workspace. The view for
 // bubblewrap is taken from a run of Holdfast in the same workspace.
 func (b *bench) contestants(workspace string) ([]contestant, error) {
-	v, err := b.look(workspace)
+	v, err := b.inspectView(workspace)
 	if err != nil {
-		return nil, fmt.Errorf("looking at what holdfast shows: %w", err)
+		return nil, fmt.Errorf("inspecting what holdfast shows: %w", err)
 	}
 	b.inside = v.setting
 	all := []contestant{
@@ -60,7 +60,7 @@ func (b *bench) copyTexts(v *view, workspace string) ([]string, error) {
 	if len(v.texts) == 0 {
 		return nil, nil
 	}
-	all, err := b.as(workspace, b.holdfast, command...)
+	all, err := b.runAs(workspace, b.holdfast, command...)
 	if err != nil {
 		return nil, err
 	}
@@ -81,17 +81,17 @@ func (b *bench) copyTexts(v *view, workspace string) ([]string, error) {
 	return copies, nil
 }
 
-// look runs Holdfast in a workspace and records what a command there sees.
-func (b *bench) look(workspace string) (*view, error) {
-	table, err := b.as(workspace, b.holdfast, "run", "--", "cat", "/proc/self/mountinfo")
+// inspectView runs Holdfast in a workspace and records what a command there sees.
+func (b *bench) inspectView(workspace string) (*view, error) {
+	table, err := b.runAs(workspace, b.holdfast, "run", "--", "cat", "/proc/self/mountinfo")
 	if err != nil {
 		return nil, err
 	}
-	env, err := b.as(workspace, b.holdfast, "run", "--", "env")
+	env, err := b.runAs(workspace, b.holdfast, "run", "--", "env")
 	if err != nil {
 		return nil, err
 	}
-	root, err := b.as(workspace, b.holdfast, "run", "--", "find", "/", "-xdev", "(", "-type", "l", "-o", "-type", "f", ")", "-printf", `%y\t%p\t%s\t%l\n`)
+	root, err := b.runAs(workspace, b.holdfast, "run", "--", "find", "/", "-xdev", "(", "-type", "l", "-o", "-type", "f", ")", "-printf", `%y\t%p\t%s\t%l\n`)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +108,9 @@ func (b *bench) look(workspace string) (*view, error) {
 // sameView checks that bubblewrap shows the directories and files that Holdfast
 // shows: a wrong argument would make it look faster.
 func (b *bench) sameView(c contestant, v *view, workspace string) error {
-	out, _, err := b.once(c, workspace, []string{"cat", "/proc/self/mountinfo"}, 1)
+	out, _, err := b.runCopies(c, workspace, []string{"cat", "/proc/self/mountinfo"}, 1)
 	if err != nil {
-		return fmt.Errorf("looking at what bwrap shows: %w", err)
+		return fmt.Errorf("inspecting what bwrap shows: %w", err)
 	}
 	has := parseMounts(out)
 	for _, m := range v.mounts {
@@ -122,7 +122,7 @@ func (b *bench) sameView(c contestant, v *view, workspace string) error {
 			return fmt.Errorf("bwrap does not show %s, holdfast does", m.point)
 		}
 		if has[at].readonly != m.readonly && m.point != "/dev" {
-			return fmt.Errorf("%s is read-only for one of bwrap and holdfast alone", m.point)
+			return fmt.Errorf("%s is read-only under only one of bwrap and holdfast", m.point)
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func newCPUMeter() cpuMeter {
 		}
 		parent := filepath.Join(m.point, below)
 		if g, err := newGroup(parent); err == nil {
-			_, err := g.used()
+			_, err := g.cpuTime()
 			if errors.Join(err, g.remove()) == nil {
 				return cpuMeter{parent: parent}
 			}
@@ -61,9 +61,9 @@ func newGroup(parent string) (*group, error) {
 	return &group{path: path, dir: dir}, nil
 }
 
-// used is the processor time of everything that ever ran in the group or below,
+// cpuTime is the processor time of everything that ever ran in the group or below,
 // user and system.
-func (g *group) used() (time.Duration, error) {
+func (g *group) cpuTime() (time.Duration, error) {
 	us, err := g.field("cpu.stat", "usage_usec")
 	return time.Duration(us) * time.Microsecond, err
 }

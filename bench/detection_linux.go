@@ -23,7 +23,7 @@ func (b *bench) detection() (*section, error) {
 	s := b.newSection(detectionPart, "Detection", nil)
 	s.user = "whoever started the bench"
 	s.intro = []string{"The alerts of ordinary sessions, each a run of its own with the default record: the sessions are those of " + sessionsTest + " (internal/testenv/realtest)."}
-	b.say("detection: ordinary sessions")
+	b.logf("detection: ordinary sessions")
 	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run", "^"+sessionsTest+"$", "./internal/testenv/realtest")

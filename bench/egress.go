@@ -76,7 +76,7 @@ func (e *egress) add(f figure, layout string, v float64) {
 	e.found[f][layout] = append(e.found[f][layout], v)
 }
 
-func (e *egress) typical(f figure, layout string) float64 {
+func (e *egress) median(f figure, layout string) float64 {
 	return spreadOf(e.found[f][layout]).median
 }
 
@@ -85,8 +85,8 @@ func (e *egress) share(f figure, layout, other string) spread {
 	return ratioOf(e.found[f][layout], e.found[f][other])
 }
 
-// added is the difference of a figure in two layouts, round by round.
-func (e *egress) added(f figure, layout, other string) spread {
+// difference is the difference of a figure in two layouts, round by round.
+func (e *egress) difference(f figure, layout, other string) spread {
 	a, b := e.found[f][layout], e.found[f][other]
 	var more []float64
 	for i := range min(len(a), len(b)) {
@@ -118,13 +118,13 @@ func (e *egress) verdicts() []verdict {
 	return append(all,
 		atLeast("download, connections: 1, times socat", bulkTimesSocat, e.share(bulkRate(1), holdfast, socat).median, "%.2f"),
 		judge("processor time a GB, connections: 1, times socat", costTimesSocat, e.share(bulkCost(1), holdfast, socat).median, "%.3f"),
-		judge("new connection, ms more than direct", freshLimit, e.added(freshTypical, holdfast, direct).median, "%.3f"),
-		judge("idle connection, KiB", idleLimit, e.typical(idleKiB, holdfast), "%.1f"),
-		judge("idle connection, descriptors of the supervisor", filesLimit, e.typical(idleFiles, holdfast), "%.2f"),
+		judge("new connection, ms more than direct", freshLimit, e.difference(freshTypical, holdfast, direct).median, "%.3f"),
+		judge("idle connection, KiB", idleLimit, e.median(idleKiB, holdfast), "%.1f"),
+		judge("idle connection, descriptors of the supervisor", filesLimit, e.median(idleFiles, holdfast), "%.2f"),
 		e.tlsVerdict(http1),
 		e.tlsVerdict(http2),
-		judge("streamed event, ms more than direct", eventLimit, e.added(eventTypical, holdfast, direct).median, "%.2f"),
-		judge("start of a run with --allow, ms more than without", launchLimit, e.added(launch, withAllow, withoutAllow).median, "%.2f"))
+		judge("streamed event, ms more than direct", eventLimit, e.difference(eventTypical, holdfast, direct).median, "%.2f"),
+		judge("start of a run with --allow, ms more than without", launchLimit, e.difference(launch, withAllow, withoutAllow).median, "%.2f"))
 }
 
 // tlsGoal is followed by the protocol.
@@ -135,7 +135,7 @@ const tlsGoal = "terminated TLS, times direct TLS or processor time a GB times t
 func (e *egress) tlsVerdict(protocol string) verdict {
 	return either(tlsGoal+protocol,
 		atLeast("", tlsShare, e.share(tlsRate(protocol), holdfast, direct).median, "%.2f"),
-		judge("", tlsTimesEnds, e.typical(tlsCost(protocol), holdfast)/e.typical(tlsEnds(protocol), direct), "%.2f"))
+		judge("", tlsTimesEnds, e.median(tlsCost(protocol), holdfast)/e.median(tlsEnds(protocol), direct), "%.2f"))
 }
 
 // The two ways to start whose difference is the cost of interception.
@@ -191,7 +191,7 @@ func (e *egress) bulkTable() string {
 	for _, l := range e.layouts {
 		row := []string{l}
 		for _, n := range bulkConns {
-			row = append(row, number(e.typical(bulkRate(n), l)), e.share(bulkRate(n), l, direct).String(), precise(e.typical(bulkCost(n), l)))
+			row = append(row, number(e.median(bulkRate(n), l)), e.share(bulkRate(n), l, direct).String(), formatSmall(e.median(bulkCost(n), l)))
 		}
 		t.add(row...)
 	}
@@ -201,7 +201,7 @@ func (e *egress) bulkTable() string {
 func (e *egress) freshTable() string {
 	t := table{header: []string{"layout", "median ms", "99th percentile ms", "median, ms more than direct"}}
 	for _, l := range e.layouts {
-		t.add(l, precise(e.typical(freshTypical, l)), precise(e.typical(freshSlow, l)), e.added(freshTypical, l, direct).String())
+		t.add(l, formatSmall(e.median(freshTypical, l)), formatSmall(e.median(freshSlow, l)), e.difference(freshTypical, l, direct).String())
 	}
 	return t.String()
 }
@@ -209,7 +209,7 @@ func (e *egress) freshTable() string {
 func (e *egress) idleTable() string {
 	t := table{header: []string{"layout", "connections", "KiB each", "descriptors each, of the supervisor"}}
 	for _, l := range e.layouts {
-		t.add(l, fmt.Sprint(idleConns(l, e.quick)), number(e.typical(idleKiB, l)), number(e.typical(idleFiles, l)))
+		t.add(l, fmt.Sprint(idleConns(l, e.quick)), number(e.median(idleKiB, l)), number(e.median(idleFiles, l)))
 	}
 	return t.String()
 }
@@ -223,18 +223,18 @@ func (e *egress) tlsTable() string {
 	for _, l := range []string{direct, holdfast} {
 		row := []string{l}
 		for _, p := range []string{http1, http2} {
-			row = append(row, number(e.typical(tlsRate(p), l)), e.share(tlsRate(p), l, direct).String(), precise(e.typical(tlsCost(p), l)), precise(e.typical(tlsEnds(p), l)))
+			row = append(row, number(e.median(tlsRate(p), l)), e.share(tlsRate(p), l, direct).String(), formatSmall(e.median(tlsCost(p), l)), formatSmall(e.median(tlsEnds(p), l)))
 		}
-		t.add(append(row, precise(e.typical(eventTypical, l)), precise(e.typical(eventSlow, l)), e.added(eventTypical, l, direct).String())...)
+		t.add(append(row, formatSmall(e.median(eventTypical, l)), formatSmall(e.median(eventSlow, l)), e.difference(eventTypical, l, direct).String())...)
 	}
 	return t.String()
 }
 
 func (e *egress) sizes() string {
 	t := table{header: []string{"start of `true`", "median ms"}}
-	t.add("`holdfast run true`", number(e.typical(launch, withoutAllow)))
-	t.add("`holdfast run --allow example.org true`", number(e.typical(launch, withAllow)))
-	t.add("difference, round by round", e.added(launch, withAllow, withoutAllow).String())
+	t.add("`holdfast run true`", number(e.median(launch, withoutAllow)))
+	t.add("`holdfast run --allow example.org true`", number(e.median(launch, withAllow)))
+	t.add("difference, round by round", e.difference(launch, withAllow, withoutAllow).String())
 	return t.String() + fmt.Sprintf("\nThe program has %.1f MiB, with its symbols and the network stack for hosts without nf_tables, and is made of %d modules besides its own: %s.\n",
 		float64(e.bytes)/(1<<20), len(e.modules), strings.Join(e.modules, ", "))
 }
@@ -251,8 +251,8 @@ func idleConns(layout string, quick bool) int {
 	return 1000
 }
 
-// precise formats small numbers.
-func precise(v float64) string {
+// formatSmall formats small numbers.
+func formatSmall(v float64) string {
 	if math.IsNaN(v) || v >= 10 {
 		return number(v)
 	}

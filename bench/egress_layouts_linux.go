@@ -27,15 +27,15 @@ type layout struct {
 
 // link is a started layout: its client waits for orders.
 type link struct {
-	name   string
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    *json.Decoder
-	said   string // file of its standard error
-	group  *group
-	server *group // of the server
-	ctx    context.Context
-	stop   context.CancelFunc
+	name       string
+	cmd        *exec.Cmd
+	in         io.WriteCloser
+	out        *json.Decoder
+	stderrPath string // file of its standard error
+	group      *group
+	server     *group // of the server
+	ctx        context.Context
+	stop       context.CancelFunc
 }
 
 // arena is what all layouts share.
@@ -61,10 +61,10 @@ slirp4netns --configure --mtu=65520 $! tap0 >&2 &
 wait $!
 kill $!`
 
-// bridged is how other products connect from a private network: a port inside, a
+// bridgeScript is how other products connect from a private network: a port inside, a
 // socket in a file system that both sides see, and a proxy outside. Arguments: a
 // directory for the socket, this program, the client.
-const bridged = `dir=$1 self=$2
+const bridgeScript = `dir=$1 self=$2
 shift
 rm -f "$dir/proxy"
 sleep 1d | "$self" peer proxy >"$dir/proxy" &
@@ -81,7 +81,7 @@ func (a *arena) layouts() []layout {
 	return []layout{
 		{name: direct, client: []string{"-address", "127.0.0.1"}},
 		{name: holdfast, before: []string{b.holdfast, "run", "--policy", a.policy, "--"}, client: []string{"-address", serverName}},
-		{name: socat, needs: []string{"socat", "bwrap", "sh"}, before: []string{"sh", "-c", bridged, "sh", a.dir}, client: []string{"-address", serverName, "-proxy", "127.0.0.1:3128"}},
+		{name: socat, needs: []string{"socat", "bwrap", "sh"}, before: []string{"sh", "-c", bridgeScript, "sh", a.dir}, client: []string{"-address", serverName, "-proxy", "127.0.0.1:3128"}},
 		{name: slirp, needs: []string{"slirp4netns", "unshare", "sh", "readlink"}, tun: true, before: []string{"sh", "-c", waitSlirp, "sh"}, client: []string{"-address", "10.0.2.2"}},
 		// Without the port options it would listen inside on each port on which
 		// the host listens, and bypass its own network for those connections.
@@ -103,7 +103,7 @@ func (b *bench) newArena(parent string) (_ *arena, err error) {
 	if err := a.copySelf(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(b.user.own(a.dir), os.Chmod(a.dir, 0o777)); err != nil {
+	if err := errors.Join(b.user.chownTree(a.dir), os.Chmod(a.dir, 0o777)); err != nil {
 		return nil, err
 	}
 	if err := a.serve(); err != nil {
@@ -173,7 +173,7 @@ func (a *arena) serve() error {
 	}
 	a.server = cmd
 	if err := json.NewDecoder(out).Decode(&a.ports); err != nil {
-		return fmt.Errorf("reading where the server listens: %w", err)
+		return fmt.Errorf("reading the address of the server: %w", err)
 	}
 	return nil
 }
@@ -193,10 +193,10 @@ func (a *arena) close() {
 // while another one is measured.
 const otherUser = 65533
 
-// begin starts a layout in its own control group and waits until its client has
+// startLayout starts a layout in its own control group and waits until its client has
 // reached the server.
-func (a *arena) begin(l layout) (_ *link, err error) {
-	k := &link{name: l.name, server: a.served, said: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
+func (a *arena) startLayout(l layout) (_ *link, err error) {
+	k := &link{name: l.name, server: a.served, stderrPath: filepath.Join(a.b.dir, "scratch", "said-"+l.name)}
 	if k.group, err = newGroup(a.parent); err != nil {
 		return nil, err
 	}
@@ -217,14 +217,14 @@ func (a *arena) begin(l layout) (_ *link, err error) {
 	k.cmd = exec.CommandContext(k.ctx, a.self, append(args, command...)...)
 	k.cmd.Dir, k.cmd.Env = a.dir, append(append([]string{}, a.b.env...), "SSL_CERT_FILE="+a.roots)
 	k.cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, UseCgroupFD: true, CgroupFD: int(k.group.dir.Fd())}
-	said, err := os.Create(k.said)
+	stderr, err := os.Create(k.stderrPath)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making a file for errors: %w", err), k.end())
 	}
-	defer said.Close()
-	k.cmd.Stderr = said
+	defer stderr.Close()
+	k.cmd.Stderr = stderr
 	if err := k.start(); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting %s: %w: %s", l.name, err, k.words()), k.end())
+		return nil, errors.Join(fmt.Errorf("starting %s: %w: %s", l.name, err, k.stderrText()), k.end())
 	}
 	return k, nil
 }
@@ -247,9 +247,9 @@ func (k *link) start() error {
 	return err
 }
 
-// words is the error output of a layout.
-func (k *link) words() string {
-	text, err := os.ReadFile(k.said)
+// stderrText is the error output of a layout.
+func (k *link) stderrText() string {
+	text, err := os.ReadFile(k.stderrPath)
 	if err != nil {
 		return ""
 	}
@@ -270,21 +270,21 @@ func (k *link) wait() (answer, error) {
 	return got, nil
 }
 
-// do sends an order and returns the answer, and the processor time of everything
+// sendOrder sends an order and returns the answer, and the processor time of everything
 // in the layout but the client.
-func (k *link) do(o order) (answer, time.Duration, error) {
-	before, err := k.group.used()
+func (k *link) sendOrder(o order) (answer, time.Duration, error) {
+	before, err := k.group.cpuTime()
 	if err != nil {
 		return answer{}, 0, err
 	}
 	if err := json.NewEncoder(k.in).Encode(o); err != nil {
-		return answer{}, 0, fmt.Errorf("%s: giving an order: %w: %s", k.name, err, k.words())
+		return answer{}, 0, fmt.Errorf("%s: giving an order: %w: %s", k.name, err, k.stderrText())
 	}
 	got, err := k.wait()
 	if err != nil {
-		return got, 0, fmt.Errorf("%s: %s: %w: %s", k.name, o.Do, err, k.words())
+		return got, 0, fmt.Errorf("%s: %s: %w: %s", k.name, o.Do, err, k.stderrText())
 	}
-	after, err := k.group.used()
+	after, err := k.group.cpuTime()
 	return got, max(0, after-before-got.CPU), err
 }
 

@@ -17,7 +17,7 @@ const egressPart = "egress"
 func (b *bench) connections() (*egress, error) {
 	e := &egress{quick: b.options.quick, date: time.Now().UTC(), machine: machine(), user: b.userKind(), loadBefore: load(), rounds: max(3, b.options.rounds/2)}
 	if os.Geteuid() != 0 {
-		e.absent = "to give the server a name that only what is measured knows, this must be started by root"
+		e.absent = "this needs root: only the measured programs may know the name of the server"
 		return e, nil
 	}
 	parent := b.cpu.parent
@@ -25,11 +25,11 @@ func (b *bench) connections() (*egress, error) {
 		parent = newCPUMeter().parent
 	}
 	if parent == "" {
-		e.absent = "processor time can only be told apart where control groups may be made"
+		e.absent = "processor time can be separated only where control groups can be created"
 		return e, nil
 	}
 	e.versions = b.networkVersions()
-	b.say("connections: size of the program")
+	b.logf("connections: size of the program")
 	if err := b.sizeOf(e); err != nil {
 		return nil, err
 	}
@@ -41,19 +41,19 @@ func (b *bench) connections() (*egress, error) {
 		return nil, err
 	}
 	defer a.close()
-	links := a.stand(e)
+	links := a.startLayouts(e)
 	for _, m := range b.measurements() {
 		if b.ctx.Err() == nil {
-			b.say("connections: %s", m.name)
-			b.inTurn(e, m, links)
+			b.logf("connections: %s", m.name)
+			b.measureInTurn(e, m, links)
 		}
 	}
 	for _, k := range links {
 		err = errors.Join(err, k.end())
 	}
 	if err == nil && b.ctx.Err() == nil {
-		b.say("connections: idle ones")
-		err = a.idles(e)
+		b.logf("connections: idle ones")
+		err = a.measureIdleConns(e)
 	}
 	e.loadAfter = load()
 	if b.ctx.Err() != nil {
@@ -62,8 +62,8 @@ func (b *bench) connections() (*egress, error) {
 	return e, err
 }
 
-// stand starts every layout whose programs are installed here.
-func (a *arena) stand(e *egress) []*link {
+// startLayouts starts every layout whose programs are installed here.
+func (a *arena) startLayouts(e *egress) []*link {
 	var links []*link
 	for _, l := range a.layouts() {
 		var without []string
@@ -76,8 +76,8 @@ func (a *arena) stand(e *egress) []*link {
 			e.missing = append(e.missing, fmt.Sprintf("%s, for not installed: %v (tools/needs bench installs what is missing)", l.name, without))
 			continue
 		}
-		a.b.say("connections: starting %s", l.name)
-		k, err := a.begin(l)
+		a.b.logf("connections: starting %s", l.name)
+		k, err := a.startLayout(l)
 		if err != nil {
 			e.failed = append(e.failed, err.Error())
 			continue
@@ -95,9 +95,9 @@ type measurement struct {
 	do   func(e *egress, k *link, keep bool) error
 }
 
-// inTurn does it in each layout once to warm up, then as often as requested. A
+// measureInTurn does it in each layout once to warm up, then as often as requested. A
 // layout that fails is left out from then on, and the others continue.
-func (b *bench) inTurn(e *egress, m measurement, links []*link) {
+func (b *bench) measureInTurn(e *egress, m measurement, links []*link) {
 	out := slices.Clone(m.skip)
 	for i := range e.rounds + 1 {
 		for _, k := range links {
@@ -128,7 +128,7 @@ func (b *bench) measurements() []measurement {
 		measurement{name: "new connections", do: freshOnes},
 		measurement{name: "TLS, HTTP/1.1", skip: others, do: overTLS(size(256<<20), http1)},
 		measurement{name: "TLS, HTTP/2", skip: others, do: overTLS(size(256<<20), http2)},
-		measurement{name: "streamed events", skip: others, do: streamed})
+		measurement{name: "streamed events", skip: others, do: measureEvents})
 }
 
 // downloads uses connections that are already open: neither the time nor the
@@ -139,10 +139,10 @@ func downloads(conns int, bytes int64) func(*egress, *link, bool) error {
 		if k.name == socat {
 			bytes /= 4 // otherwise it would take most of the whole time
 		}
-		if _, _, err := k.do(order{Do: "open", Conns: conns}); err != nil {
+		if _, _, err := k.sendOrder(order{Do: "open", Conns: conns}); err != nil {
 			return err
 		}
-		got, between, err := k.do(order{Do: "bulk", Bytes: bytes})
+		got, between, err := k.sendOrder(order{Do: "bulk", Bytes: bytes})
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func downloads(conns int, bytes int64) func(*egress, *link, bool) error {
 			e.add(bulkRate(conns), k.name, float64(bytes)/1e6/got.Wall.Seconds())
 			e.add(bulkCost(conns), k.name, between.Seconds()/(float64(bytes)/1e9))
 		}
-		_, _, err = k.do(order{Do: "close"})
+		_, _, err = k.sendOrder(order{Do: "close"})
 		return err
 	}
 }
@@ -160,15 +160,15 @@ func freshOnes(e *egress, k *link, keep bool) error {
 	if k.name == socat {
 		count = 60
 	}
-	got, _, err := k.do(order{Do: "fresh", Count: count})
+	got, _, err := k.sendOrder(order{Do: "fresh", Count: count})
 	if err == nil && keep {
 		e.addDelays(freshTypical, freshSlow, k.name, got.Delays)
 	}
 	return err
 }
 
-func streamed(e *egress, k *link, keep bool) error {
-	got, _, err := k.do(order{Do: "events", Count: 100})
+func measureEvents(e *egress, k *link, keep bool) error {
+	got, _, err := k.sendOrder(order{Do: "events", Count: 100})
 	if err == nil && keep {
 		e.addDelays(eventTypical, eventSlow, k.name, got.Delays)
 	}
@@ -188,15 +188,15 @@ func (e *egress) addDelays(typical, slow figure, layout string, delays []time.Du
 
 func overTLS(bytes int64, protocol string) func(*egress, *link, bool) error {
 	return func(e *egress, k *link, keep bool) error {
-		before, err := k.server.used()
+		before, err := k.server.cpuTime()
 		if err != nil {
 			return err
 		}
-		got, between, err := k.do(order{Do: "tls", Bytes: bytes, H2: protocol == http2})
+		got, between, err := k.sendOrder(order{Do: "tls", Bytes: bytes, H2: protocol == http2})
 		if err != nil {
 			return err
 		}
-		after, err := k.server.used()
+		after, err := k.server.cpuTime()
 		if err != nil || !keep {
 			return err
 		}
@@ -210,7 +210,7 @@ func overTLS(bytes int64, protocol string) func(*egress, *link, bool) error {
 
 // launches measures what interception adds to the start of a run.
 func (b *bench) launches(e *egress) error {
-	b.say("connections: start of a run")
+	b.logf("connections: start of a run")
 	w := workload{name: "start with --allow", dir: "empty", prepare: noFixture, command: []string{"true"}, rounds: 4 * e.rounds}
 	if err := b.fixture(w); err != nil {
 		return err
@@ -235,11 +235,11 @@ func (b *bench) launches(e *egress) error {
 func (b *bench) sizeOf(e *egress) error {
 	fi, err := os.Stat(b.holdfast)
 	if err != nil {
-		return fmt.Errorf("looking at the program: %w", err)
+		return fmt.Errorf("reading the size of the program: %w", err)
 	}
 	info, err := buildinfo.ReadFile(b.holdfast)
 	if err != nil {
-		return fmt.Errorf("reading what the program is made of: %w", err)
+		return fmt.Errorf("reading the modules of the program: %w", err)
 	}
 	e.bytes = fi.Size()
 	for _, m := range info.Deps {
@@ -253,7 +253,7 @@ func (b *bench) sizeOf(e *egress) error {
 func (b *bench) packageVersions(packages ...string) []string {
 	var all []string
 	for _, p := range packages {
-		v, err := b.as("", "dpkg-query", "-W", "-f", "${Version}", p)
+		v, err := b.runAs("", "dpkg-query", "-W", "-f", "${Version}", p)
 		if err != nil {
 			v = "not found"
 		}

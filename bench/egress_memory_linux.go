@@ -24,17 +24,17 @@ const idleRounds = 3
 // slabs are the kernel caches that contain the data of a connection.
 var slabs = []string{"TCP", "TCPv6", "sock_inode_cache", "filp", "dentry", "eventpoll_epi"}
 
-// idles opens connections and measures what they cost while idle.
-func (a *arena) idles(e *egress) error {
+// measureIdleConns opens connections and measures what they cost while idle.
+func (a *arena) measureIdleConns(e *egress) error {
 	var out []string
 	for range idleRounds {
 		for _, l := range a.layouts() {
 			if !slices.Contains(e.layouts, l.name) || slices.Contains(out, l.name) {
 				continue
 			}
-			k, err := a.begin(l)
+			k, err := a.startLayout(l)
 			if err == nil {
-				err = errors.Join(k.idle(e), k.end())
+				err = errors.Join(k.openIdleConns(e), k.end())
 			}
 			if err != nil {
 				e.failed = append(e.failed, "idle connections: "+err.Error())
@@ -48,17 +48,17 @@ func (a *arena) idles(e *egress) error {
 	return nil
 }
 
-func (k *link) idle(e *egress) error {
+func (k *link) openIdleConns(e *egress) error {
 	n := idleConns(k.name, e.quick)
-	before, files, err := k.occupied()
+	before, files, err := k.memoryUse()
 	if err != nil {
 		return err
 	}
-	if _, _, err := k.do(order{Do: "open", Conns: n}); err != nil {
+	if _, _, err := k.sendOrder(order{Do: "open", Conns: n}); err != nil {
 		return err
 	}
 	time.Sleep(settle)
-	after, filesAfter, err := k.occupied()
+	after, filesAfter, err := k.memoryUse()
 	if err != nil {
 		return err
 	}
@@ -69,12 +69,12 @@ func (k *link) idle(e *egress) error {
 	return nil
 }
 
-// occupied is the memory of a layout's processes and of the kernel in KiB, and
+// memoryUse is the memory of a layout's processes and of the kernel in KiB, and
 // the number of descriptors of its first process.
-func (k *link) occupied() (kib float64, files int, err error) {
+func (k *link) memoryUse() (kib float64, files int, err error) {
 	pids, err := k.group.pids()
 	if err != nil {
-		return 0, 0, fmt.Errorf("looking at the memory of %s: %w", k.name, err)
+		return 0, 0, fmt.Errorf("reading the memory use of %s: %w", k.name, err)
 	}
 	for _, pid := range pids {
 		pss, err := procField(pid, "smaps_rollup", "Pss:")
@@ -82,13 +82,13 @@ func (k *link) occupied() (kib float64, files int, err error) {
 			continue // it has ended meanwhile
 		}
 		if err != nil {
-			return 0, 0, fmt.Errorf("looking at the memory of %s: %w", k.name, err)
+			return 0, 0, fmt.Errorf("reading the memory use of %s: %w", k.name, err)
 		}
 		kib += pss
 	}
 	kernel, err := kernelKiB()
 	if err != nil {
-		return 0, 0, fmt.Errorf("looking at the kernel's memory: %w", err)
+		return 0, 0, fmt.Errorf("reading the kernel's memory use: %w", err)
 	}
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", k.cmd.Process.Pid))
 	if err != nil {

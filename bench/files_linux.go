@@ -31,7 +31,7 @@ func (b *bench) files() (*section, error) {
 	return s, b.largeWorkspaces(s, largeWorkspace{20_000, 5}, largeWorkspace{200_000, 15})
 }
 
-func (b *bench) million() (*section, error) {
+func (b *bench) millionFiles() (*section, error) {
 	s := b.newSection(millionPart, "A workspace of a million files", nil)
 	return s, b.largeWorkspaces(s, largeWorkspace{1_000_000, 50})
 }
@@ -57,7 +57,7 @@ func (b *bench) largeWorkspaces(s *section, all ...largeWorkspace) error {
 		if b.options.quick {
 			w.files /= 10
 		}
-		b.say("%s: %s", s.only, thousands(w.files))
+		b.logf("%s: %s", s.only, thousands(w.files))
 		f, err := b.startsIn(w.files)
 		if b.ctx.Err() != nil {
 			return errors.New("interrupted")
@@ -102,7 +102,7 @@ func (b *bench) startsIn(files int) (starts, error) {
 				return f, err
 			}
 			fresh.env = append([]string{"HOME=" + home}, b.env[1:]...)
-			_, s, err := b.once(fresh, dirs[in], []string{"true"}, 1)
+			_, s, err := b.runCopies(fresh, dirs[in], []string{"true"}, 1)
 			if err != nil {
 				return f, err
 			}
@@ -111,7 +111,7 @@ func (b *bench) startsIn(files int) (starts, error) {
 	}
 	for round := range b.options.rounds + 1 { // the first to warm up
 		for _, in := range []bool{inEmpty, inFiles} {
-			_, s, err := b.once(c, dirs[in], []string{"true"}, 1)
+			_, s, err := b.runCopies(c, dirs[in], []string{"true"}, 1)
 			if err != nil {
 				return f, err
 			}
@@ -129,21 +129,21 @@ func (b *bench) freshHome(name string) (string, error) {
 	if err := os.Mkdir(home, 0o755); err != nil {
 		return "", fmt.Errorf("making a home: %w", err)
 	}
-	return home, b.user.own(home)
+	return home, b.user.chownTree(home)
 }
 
-// more is the difference of the medians in ms.
-func (f starts) more(of map[bool][]sample, values func([]sample) []float64) float64 {
+// addedTime is the difference of the medians in ms.
+func (f starts) addedTime(of map[bool][]sample, values func([]sample) []float64) float64 {
 	return spreadOf(values(of[inFiles])).median - spreadOf(values(of[inEmpty])).median
 }
 
 // perFile is the cost per file of a first run, in µs of processor time.
-func (f starts) perFile(files int) float64 { return 1000 * f.more(f.first, cpus) / float64(files) }
+func (f starts) perFile(files int) float64 { return 1000 * f.addedTime(f.first, cpus) / float64(files) }
 
 func (f starts) verdicts(w largeWorkspace) []verdict {
 	n := thousands(w.files) + " files"
 	return []verdict{
-		judge("start in "+n+", second run and later: ms more than in an empty workspace", w.limit, f.more(f.later, walls), "%.1f"),
+		judge("start in "+n+", second run and later: ms more than in an empty workspace", w.limit, f.addedTime(f.later, walls), "%.1f"),
 		judge("start in "+n+", first run: µs of processor time a file", firstLimit, f.perFile(w.files), "%.2f"),
 	}
 }
@@ -153,7 +153,7 @@ func (f starts) row(w largeWorkspace) []string {
 		return number(spreadOf(values(all)).median)
 	}
 	return []string{
-		thousands(w.files), strconv.Itoa(len(f.later[inFiles])), of(f.later[inEmpty], walls), of(f.later[inFiles], walls), number(f.more(f.later, walls)),
+		thousands(w.files), strconv.Itoa(len(f.later[inFiles])), of(f.later[inEmpty], walls), of(f.later[inFiles], walls), number(f.addedTime(f.later, walls)),
 		of(f.later[inFiles], cpus), of(f.first[inFiles], walls), of(f.first[inFiles], cpus), fmt.Sprintf("%.2f", f.perFile(w.files)),
 	}
 }

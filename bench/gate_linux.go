@@ -62,7 +62,7 @@ func gateExecutions() []gateExecution {
 func (b *bench) gates() (*section, error) {
 	s := b.newSection(gatePart, "Gate", nil)
 	s.intro = []string{"Microseconds of processor time that one execution costs that no rule is about, the median of five; everything is compiled before. The comparison alone: that the supervisor looks at an execution at all is in the part about the record."}
-	b.say("gate: rules and executions")
+	b.logf("gate: rules and executions")
 	header := []string{"rules"}
 	for _, e := range gateExecutions() {
 		header = append(header, e.name)
@@ -75,7 +75,7 @@ func (b *bench) gates() (*section, error) {
 		}
 		row, most := []string{sort.name}, 0.0
 		for _, e := range gateExecutions() {
-			found := b.judging(g, e.a)
+			found := b.judgingTime(g, e.a)
 			most = math.Max(most, found)
 			row = append(row, fmt.Sprintf("%.1f", found))
 		}
@@ -102,13 +102,13 @@ func (r gateRules) gates() (*rules.Matcher, error) {
 	}
 	g, err := rules.New(ask, nil, rules.Host{})
 	if err != nil {
-		return nil, fmt.Errorf("making rules ready: %w", err)
+		return nil, fmt.Errorf("compiling the rules: %w", err)
 	}
 	return g, nil
 }
 
-// judging is the median of five measurements, in microseconds of processor time.
-func (b *bench) judging(g *rules.Matcher, a event.Attempt) float64 {
+// judgingTime is the median of five measurements, in microseconds of processor time.
+func (b *bench) judgingTime(g *rules.Matcher, a event.Attempt) float64 {
 	times := 2000
 	if b.options.quick {
 		times = 20

@@ -20,10 +20,10 @@ import (
 // logPart is the name for -only of the part about the log.
 const logPart = "log"
 
-// seen is event n of a typical run: mostly written files, with some executions
+// typicalEvent is event n of a typical run: mostly written files, with some executions
 // and refused attempts. Their rate is such that a log records all of them one by
 // one.
-func seen(n int) event.Event {
+func typicalEvent(n int) event.Event {
 	e := event.Event{
 		Time: time.Unix(1_800_000_000, 0).Add(time.Duration(n) * 200 * time.Microsecond), Sensor: event.Syscall, N: uint64(n),
 		Action: event.FileWrite, Verdict: event.Allowed,
@@ -43,8 +43,8 @@ func seen(n int) event.Event {
 	return e
 }
 
-// written is the output of peerObserve.
-type written struct {
+// observeOutput is the output of peerObserve.
+type observeOutput struct {
 	Records   int
 	Wall, CPU time.Duration
 }
@@ -57,7 +57,7 @@ func peerObserve(args []string) error {
 	}
 	count, err := strconv.Atoi(args[0])
 	if err != nil {
-		return fmt.Errorf("reading how many: %w", err)
+		return fmt.Errorf("reading a number: %w", err)
 	}
 	l, err := audit.Create(filepath.Join(args[1], "log"), audit.Options{Session: args[2], Keys: filepath.Join(args[1], "keys"), Heads: filepath.Join(args[1], "heads"), MaxBytes: 4 << 30})
 	if err != nil {
@@ -65,7 +65,7 @@ func peerObserve(args []string) error {
 	}
 	began := time.Now()
 	for n := range count {
-		if err := l.Observe(seen(n + 1)); err != nil {
+		if err := l.Observe(typicalEvent(n + 1)); err != nil {
 			return errors.Join(err, l.Close())
 		}
 	}
@@ -75,9 +75,9 @@ func peerObserve(args []string) error {
 	}
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return fmt.Errorf("asking for the processor time: %w", err)
+		return fmt.Errorf("reading the processor time: %w", err)
 	}
-	return json.NewEncoder(os.Stdout).Encode(written{count, time.Since(began), time.Duration(u.Utime.Nano() + u.Stime.Nano())})
+	return json.NewEncoder(os.Stdout).Encode(observeOutput{count, time.Since(began), time.Duration(u.Utime.Nano() + u.Stime.Nano())})
 }
 
 // logging measures the log: how fast it is written, verified and searched, and
@@ -94,7 +94,7 @@ func (b *bench) logging() (*section, error) {
 		do   func() error
 	}{{"writing", m.write}, {"verifying", m.verify}, {"showing", m.show}, {"querying", m.query}, {"a run of as many", m.supervise}}
 	for _, step := range steps {
-		b.say("log: %s", step.name)
+		b.logf("log: %s", step.name)
 		if err := step.do(); err != nil {
 			s.fail("%s: %v", step.name, err)
 		}
@@ -140,13 +140,13 @@ func (m *logMeasurement) write() error {
 		if err := m.b.forgetRecords(); err != nil {
 			return err
 		}
-		out, _, err := m.b.once(way, m.b.home(), []string{m.self, "peer", "observe", strconv.Itoa(m.records), m.b.state(), madeUp}, 1)
+		out, _, err := m.b.runCopies(way, m.b.home(), []string{m.self, "peer", "observe", strconv.Itoa(m.records), m.b.state(), madeUp}, 1)
 		if err != nil {
 			return err
 		}
-		var w written
+		var w observeOutput
 		if err := json.Unmarshal([]byte(out), &w); err != nil {
-			return fmt.Errorf("reading how fast it was written: %w", err)
+			return fmt.Errorf("reading the speed of writing: %w", err)
 		}
 		m.found["write"] = append(m.found["write"], float64(w.Records)/w.Wall.Seconds())
 		m.found["write cpu"] = append(m.found["write cpu"], float64(w.Records)/w.CPU.Seconds())
@@ -160,7 +160,7 @@ func (m *logMeasurement) write() error {
 }
 
 func (m *logMeasurement) verify() error {
-	return m.thrice("verify", func(out string) error {
+	return m.runThrice("verify", func(out string) error {
 		if !strings.Contains(out, "COMPLETE") {
 			return fmt.Errorf("the log that was written is not complete: %s", lastLines([]byte(out)))
 		}
@@ -169,7 +169,7 @@ func (m *logMeasurement) verify() error {
 }
 
 func (m *logMeasurement) show() error {
-	return m.thrice("show", func(out string) error {
+	return m.runThrice("show", func(out string) error {
 		if !strings.Contains(out, madeUp) {
 			return fmt.Errorf("the session is not shown: %s", lastLines([]byte(out)))
 		}
@@ -178,7 +178,7 @@ func (m *logMeasurement) show() error {
 }
 
 func (m *logMeasurement) query() error {
-	return m.thrice("query", func(out string) error {
+	return m.runThrice("query", func(out string) error {
 		if n, want := strings.TrimSpace(out), strconv.Itoa(m.records/50); !strings.HasPrefix(n, want) {
 			return fmt.Errorf("found %s records, not %s", n, want)
 		}
@@ -186,10 +186,10 @@ func (m *logMeasurement) query() error {
 	}, "log", "query", "--count", `verdict == "denied" && object.startsWith("/home")`, madeUp)
 }
 
-// thrice runs holdfast three times and keeps the times, in seconds, and the peak.
-func (m *logMeasurement) thrice(name string, check func(string) error, args ...string) error {
+// runThrice runs holdfast three times and keeps the times, in seconds, and the peak.
+func (m *logMeasurement) runThrice(name string, check func(string) error, args ...string) error {
 	for range 3 {
-		out, wall, peak, err := m.b.watched(m.b.home(), m.b.holdfast, args...)
+		out, wall, peak, err := m.b.runMeasured(m.b.home(), m.b.holdfast, args...)
 		if err == nil {
 			err = check(out)
 		}
@@ -205,7 +205,7 @@ func (m *logMeasurement) thrice(name string, check func(string) error, args ...s
 // supervise makes a million events in one run and measures the supervisor.
 func (m *logMeasurement) supervise() error {
 	dir := m.b.workspace("opens")
-	out, _, peak, err := m.b.watched(dir, m.b.holdfast, "run", "--record", "full", "--", m.self, "peer", "opens", strconv.Itoa(m.records), filepath.Join(dir, "file"), "read")
+	out, _, peak, err := m.b.runMeasured(dir, m.b.holdfast, "run", "--record", "full", "--", m.self, "peer", "opens", strconv.Itoa(m.records), filepath.Join(dir, "file"), "read")
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, lastLines([]byte(out)))
 	}
@@ -213,10 +213,10 @@ func (m *logMeasurement) supervise() error {
 	return nil
 }
 
-// watched runs a program as the user and returns its output, its time and its
+// runMeasured runs a program as the user and returns its output, its time and its
 // peak of resident memory in KiB. The peak is read while it runs: wait4 would
 // include the time before exec.
-func (b *bench) watched(dir, program string, args ...string) (string, time.Duration, float64, error) {
+func (b *bench) runMeasured(dir, program string, args ...string) (string, time.Duration, float64, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, longest)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)

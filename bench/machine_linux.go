@@ -59,7 +59,7 @@ func (b *bench) versionsOf(programs [][]string) []string {
 	}
 	all := []string{"holdfast " + commit + " (" + compiler + ")"}
 	for _, p := range programs {
-		out, err := b.as("", p[0], p[1:]...)
+		out, err := b.runAs("", p[0], p[1:]...)
 		if err != nil {
 			all = append(all, p[0]+": not found")
 			continue

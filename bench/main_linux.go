@@ -65,7 +65,7 @@ func run(ctx context.Context, o options) (err error) {
 			err = e
 		}
 	}()
-	chosen, err := b.chosen()
+	chosen, err := b.chosenParts()
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func run(ctx context.Context, o options) (err error) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
-		b.say("%s took %s", p.name, time.Since(began).Round(time.Second))
+		b.logf("%s took %s", p.name, time.Since(began).Round(time.Second))
 		failed, absent := m.troubles()
 		failures += failed
 		if err := b.write(m, absent); err != nil {
@@ -105,7 +105,7 @@ func (b *bench) write(m measured, absent bool) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		report = []byte(reportTitle)
 	} else if err != nil {
-		return fmt.Errorf("reading the report that this is a part of: %w", err)
+		return fmt.Errorf("reading the existing report: %w", err)
 	}
 	if err := os.WriteFile(at, []byte(withPart(string(report), m.heading(), text)), 0o644); err != nil {
 		return fmt.Errorf("writing the report: %w", err)

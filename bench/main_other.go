@@ -8,6 +8,6 @@ import (
 )
 
 func main() {
-	fmt.Fprintln(os.Stderr, "bench: error: this system is not Linux, on which alone there is something to measure")
+	fmt.Fprintln(os.Stderr, "bench: error: the measurements need Linux")
 	os.Exit(1)
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// once runs copies of a command at the same time in a contestant's way, and
+// runCopies runs copies of a command at the same time in a contestant's way, and
 // returns their output and their cost. A status other than 0 is an error.
-func (b *bench) once(c contestant, dir string, command []string, copies int) (string, sample, error) {
+func (b *bench) runCopies(c contestant, dir string, command []string, copies int) (string, sample, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, longest)
 	defer cancel()
 	out, err := os.Create(filepath.Join(b.dir, "scratch", "out"))
@@ -21,11 +21,11 @@ func (b *bench) once(c contestant, dir string, command []string, copies int) (st
 		return "", sample{}, fmt.Errorf("making a file for output: %w", err)
 	}
 	defer out.Close()
-	said, err := os.Create(filepath.Join(b.dir, "scratch", "err"))
+	stderr, err := os.Create(filepath.Join(b.dir, "scratch", "err"))
 	if err != nil {
 		return "", sample{}, fmt.Errorf("making a file for errors: %w", err)
 	}
-	defer said.Close()
+	defer stderr.Close()
 	var in *group
 	if b.cpu.parent != "" {
 		if in, err = newGroup(b.cpu.parent); err != nil {
@@ -40,12 +40,12 @@ func (b *bench) once(c contestant, dir string, command []string, copies int) (st
 	for _, cmd := range cmds {
 		// A file, not /dev/null: grep detects /dev/null, and then stops at the
 		// first match.
-		cmd.Stdout, cmd.Stderr = out, said
+		cmd.Stdout, cmd.Stderr = out, stderr
 		if in != nil {
 			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(in.dir.Fd())
 		}
 	}
-	s, err := timed(cmds)
+	s, err := runTimed(cmds)
 	if in != nil {
 		used, e := in.finish()
 		s.cpu = used
@@ -55,7 +55,7 @@ func (b *bench) once(c contestant, dir string, command []string, copies int) (st
 	}
 	text, e := os.ReadFile(out.Name())
 	if err != nil {
-		why, _ := os.ReadFile(said.Name())
+		why, _ := os.ReadFile(stderr.Name())
 		err = fmt.Errorf("%s under %s: %w: %s", command[0], c.name, err, lastLines(why))
 	}
 	return string(text), s, errors.Join(err, e)
@@ -72,7 +72,7 @@ func (g *group) discard() error {
 // finish waits until the group is empty and returns its processor time.
 func (g *group) finish() (time.Duration, error) {
 	err := g.drain()
-	used, e := g.used()
+	used, e := g.cpuTime()
 	return used, errors.Join(err, e, g.remove())
 }
 
@@ -102,7 +102,7 @@ func (b *bench) commands(ctx context.Context, c contestant, dir string, command 
 		for _, name := range c.files {
 			f, err := os.Open(name)
 			if err != nil {
-				return nil, closeAll, fmt.Errorf("opening what %s inherits: %w", c.name, err)
+				return nil, closeAll, fmt.Errorf("opening the files that %s inherits: %w", c.name, err)
 			}
 			open = append(open, f)
 			cmd.ExtraFiles = append(cmd.ExtraFiles, f)
@@ -112,8 +112,8 @@ func (b *bench) commands(ctx context.Context, c contestant, dir string, command 
 	return cmds, closeAll, nil
 }
 
-// timed starts the commands one right after the other and waits for all.
-func timed(cmds []*exec.Cmd) (sample, error) {
+// runTimed starts the commands one right after the other and waits for all.
+func runTimed(cmds []*exec.Cmd) (sample, error) {
 	var err error
 	var s sample
 	started := cmds[:0:0]
@@ -150,7 +150,7 @@ func (b *bench) rounds(w workload, all []contestant) (map[string][]sample, error
 					return nil, fmt.Errorf("preparing a round: %w", err)
 				}
 			}
-			out, s, err := b.once(c, dir, w.command, max(1, w.copies))
+			out, s, err := b.runCopies(c, dir, w.command, max(1, w.copies))
 			if err != nil {
 				return nil, err
 			}
@@ -158,7 +158,7 @@ func (b *bench) rounds(w workload, all []contestant) (map[string][]sample, error
 				printed = len(out)
 			}
 			if len(out) != printed {
-				return nil, fmt.Errorf("%s under %s printed %d bytes, and %d before", w.name, c.name, len(out), printed)
+				return nil, fmt.Errorf("%s under %s printed %d bytes, and %d in earlier rounds", w.name, c.name, len(out), printed)
 			}
 			if w.check != nil {
 				if err := w.check(dir); err != nil {

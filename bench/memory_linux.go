@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// idle runs `sleep` n times in a contestant's way and inspects the process tree
+// measureIdle runs `sleep` n times in a contestant's way and inspects the process tree
 // from outside. For bubblewrap the first process also stays outside, so it is
 // counted with those around the command: its counterpart in Holdfast is the
 // janitor.
 //
 // The peak is not taken from wait4: a child begins with its parent's pages, and
 // the kernel keeps that as the child's peak across exec.
-func (b *bench) idle(c contestant, dir, what string, n int) (memory, error) {
+func (b *bench) measureIdle(c contestant, dir, what string, n int) (memory, error) {
 	m := memory{contestant: c.name, what: what}
 	for range n {
 		if err := b.idleOnce(c, dir, &m); err != nil {
-			return m, fmt.Errorf("looking at the memory of %s: %w", c.name, err)
+			return m, fmt.Errorf("reading the memory use of %s: %w", c.name, err)
 		}
 	}
 	return m, nil
@@ -53,7 +53,7 @@ func (b *bench) idleOnce(c contestant, dir string, m *memory) error {
 			}
 			if !seen.IsZero() && time.Since(seen) > 100*time.Millisecond {
 				looked = true
-				m.look(tree, c.name == bwrap)
+				m.addTree(tree, c.name == bwrap)
 				if kb, err := procField(cmd.Process.Pid, "status", "VmRSS:"); err == nil {
 					m.rest = append(m.rest, kb)
 				}
@@ -71,9 +71,9 @@ func (b *bench) idleOnce(c contestant, dir string, m *memory) error {
 	}
 }
 
-// look adds up the memory of the processes of a tree, without the last one, which
+// addTree adds up the memory of the processes of a tree, without the last one, which
 // is the command.
-func (m *memory) look(tree []int, withFirst bool) {
+func (m *memory) addTree(tree []int, withFirst bool) {
 	around := tree[:len(tree)-1]
 	if !withFirst {
 		around = around[1:]

@@ -5,8 +5,8 @@ package main
 // report, so that a new measurement keeps them; the note of a goal that is met is
 // not printed.
 var notes = map[string]string{
-	"start of true: wall time, times bwrap":            launching,
-	"start of true, no record: wall time, times bwrap": launching,
+	"start of true: wall time, times bwrap":            startReason,
+	"start of true, no record: wall time, times bwrap": startReason,
 	"50 at once: wall time, times bwrap":               "it is the processor time of a start, fifty times over on two cores: see there.",
 	"500 execs, no record: wall time, times bwrap":     "after taking off the start, what is left above bubblewrap's figure is what bubblewrap does not have: Landlock and the filter on every call of 500 short processes. It was not profiled further.",
 	"500 execs: wall time, times bwrap":                perExec,
@@ -15,13 +15,13 @@ var notes = map[string]string{
 	"rg: wall time, times bwrap":                       walk,
 	"peak memory of the supervisor, KiB":               "of what is resident 3.7 MiB is the program's own memory, the rest are pages of its file, which all runs share: the libraries for TLS, HTTP, names, Vault and the network stack made the program 26 MB, and their tables are read at every start. Without the network stack it is 2 MiB less.",
 
-	"record standard, python start: processor time, times no record":              lonely,
-	"record standard, git status: processor time, times no record":                lonely,
-	"record standard, untar to tmpfs: processor time, times no record":            switches,
-	"record standard, npm ci: processor time, times no record":                    stopped,
-	"record standard, go build: processor time, times no record":                  stopped,
-	"record full, grep -r: processor time, times no record":                       switches,
-	"record full, rg: processor time, times no record":                            switches,
+	"record standard, python start: processor time, times no record":              singleEventReason,
+	"record standard, git status: processor time, times no record":                singleEventReason,
+	"record standard, untar to tmpfs: processor time, times no record":            switchReason,
+	"record standard, npm ci: processor time, times no record":                    stopReason,
+	"record standard, go build: processor time, times no record":                  stopReason,
+	"record full, grep -r: processor time, times no record":                       switchReason,
+	"record full, rg: processor time, times no record":                            switchReason,
 	"record standard without /dev/fuse, grep -r: processor time, times no record": "each open for reading is received, its path read, the file looked at as its caller would, and let go on: 12.7 µs in four system calls of the supervisor and two switches, 7 of which are the least that the switches take.",
 	"an open to write, recorded (standard), times strace":                         cheaper,
 	"an open to read, recorded (full), times strace":                              cheaper,
@@ -30,48 +30,48 @@ var notes = map[string]string{
 	"gate: 100 of the beginning of any word, µs an exec":  "each of the hundred rules looks at each argument, 500 comparisons for five arguments, and none of it tells beforehand that a rule cannot match: an index of words helps where a whole word is named. Shipped rules name their programs.",
 	"gate: 100 that only the evaluator tells, µs an exec": "each of the hundred rules makes a list of arguments before it can say that it does not match, and the index knows nothing of it. Such a rule should name its program first: then others pay nothing for it.",
 
-	"new connection, ms more than direct":              waking,
-	"download, connections: 1, times direct":           alone,
-	"download, connections: 1, times socat":            alone + " " + sharing,
-	"processor time a GB, connections: 1, times socat": alone + " " + sharing,
-	"download, connections: 32, times direct":          crowd,
-	"download, connections: 256, times direct":         crowd,
-	tlsGoal + http1: twice,
-	tlsGoal + http2: twice,
+	"new connection, ms more than direct":              connectReason,
+	"download, connections: 1, times direct":           oneConnReason,
+	"download, connections: 1, times socat":            oneConnReason + " " + loadReason,
+	"processor time a GB, connections: 1, times socat": oneConnReason + " " + loadReason,
+	"download, connections: 32, times direct":          manyConnsReason,
+	"download, connections: 256, times direct":         manyConnsReason,
+	tlsGoal + http1: tlsReason,
+	tlsGoal + http2: tlsReason,
 }
 
-// launching is the reason for starts.
-const launching = "in a profile of 60 starts the supervisor has 67 % of the samples and the janitor, which mounts and installs the filter, 20 %. Of the supervisor's, about half are the Go runtime's own start, threads and end; the rest is writing and executing the launch (14), the attestation (5), the scan and its journal (4), flags and policy (8)."
+// startReason is the reason for starts.
+const startReason = "in a profile of 60 starts the supervisor has 67 % of the samples and the janitor, which mounts and installs the filter, 20 %. Of the supervisor's, about half are the Go runtime's own start, threads and end; the rest is writing and executing the launch (14), the attestation (5), the scan and its journal (4), flags and policy (8)."
 
-// twice is why terminated TLS has at most half of the rate.
-const twice = "a byte is encrypted and decrypted twice instead of once on the same cores, by a supervisor that is one more of each end. With both cores busy all the time, and a supervisor that costs what the two ends do, half of direct would be the most. In a profile of the supervisor 44 % of the samples are AES-GCM, 45 % system calls, of which there is one for 128 KiB either way; the rest is net/http and copies."
+// tlsReason is why terminated TLS has at most half of the rate.
+const tlsReason = "a byte is encrypted and decrypted twice instead of once on the same cores, by a supervisor that is one more of each end. With both cores busy all the time, and a supervisor that costs what the two ends do, half of direct would be the most. In a profile of the supervisor 44 % of the samples are AES-GCM, 45 % system calls, of which there is one for 128 KiB either way; the rest is net/http and copies."
 
-// waking is what a new connection consists of.
-const waking = "in a profile of the supervisor 40 % of the samples are threads of Go's runtime that sleep and are woken: a connection is accepted in one goroutine, served and dialled in another, and passed on by two. Connecting to the server takes what it takes without Holdfast, and the client's connect(2), which is seen for the record, 0.05 ms. The rest is spread: accepting 7 %, the two events 5 %, closing 5 %, deciding less than 2 %."
+// connectReason is what a new connection consists of.
+const connectReason = "in a profile of the supervisor 40 % of the samples are threads of Go's runtime that sleep and are woken: a connection is accepted in one goroutine, served and dialled in another, and passed on by two. Connecting to the server takes what it takes without Holdfast, and the client's connect(2), which is seen for the record, 0.05 ms. The rest is spread: accepting 7 %, the two events 5 %, closing 5 %, deciding less than 2 %."
 
-// switches is the reason for the minimum cost of a notified call.
-const switches = "a notified call is two switches between threads at the least, which took 6.9 µs in C in the study that the goals come from. In a profile of opens the supervisor's part is receiving and answering (24 %), the event on its way through masking, log and detection (17), finding out what the path is (17), and reading it from the caller (9); there are 2.07 switches an open, so nothing is left to be saved there."
+// switchReason is the reason for the minimum cost of a notified call.
+const switchReason = "a notified call is two switches between threads at the least, which took 6.9 µs in C in the study that the goals come from. In a profile of opens the supervisor's part is receiving and answering (24 %), the event on its way through masking, log and detection (17), finding out what the path is (17), and reading it from the caller (9); there are 2.07 switches an open, so nothing is left to be saved there."
 
-// stopped is the reason for programs with several threads.
-const stopped = "a program with several threads is stopped after each call that changes a file, and what it did is compared: 55 µs a call, of which the stop takes 18 (ptrace: seize, interrupt, read the result, let go) and what goes on with it on the side of the program as much again. npm makes some 50 such calls a package."
+// stopReason is the reason for programs with several threads.
+const stopReason = "a program with several threads is stopped after each call that changes a file, and what it did is compared: 55 µs a call, of which the stop takes 18 (ptrace: seize, interrupt, read the result, let go) and what goes on with it on the side of the program as much again. npm makes some 50 such calls a package."
 
 // cheaper is why the goal against strace is out of reach.
-const cheaper = "strace takes 13 to 14 µs for an open here, and 22 to 24 in the study that the goal comes from: 0.4 of that is less than the notification alone. " + switches
+const cheaper = "strace takes 13 to 14 µs for an open here, and 22 to 24 in the study that the goal comes from: 0.4 of that is less than the notification alone. " + switchReason
 
 // perExec is the reason for short processes.
 const perExec = "an execution takes the supervisor some 20 system calls and 115 µs: it is received, read (arguments, directory, program, loader), recorded before it goes on (67 µs, in the thread that receives), and its end is recorded too. The two switches and the write of the record are among it."
 
-// lonely is the reason for events that come one at a time.
-const lonely = "besides what an execution costs, an event that comes alone finds all threads of the supervisor asleep and its memory out of the processor's caches, and wakes the monitor of Go's runtime, which looks some ten times, every 20 µs, for something to do: a fifth of what the record costs a start of Python."
+// singleEventReason is the reason for events that come one at a time.
+const singleEventReason = "besides what an execution costs, an event that comes alone finds all threads of the supervisor asleep and its memory out of the processor's caches, and wakes the monitor of Go's runtime, which looks some ten times, every 20 µs, for something to do: a fifth of what the record costs a start of Python."
 
-// alone is the shared reason of the goals for one connection.
-const alone = "in a profile of the supervisor 85 % of the samples lie inside splice(2), a quarter to take bytes off one socket and three quarters to send them on the other, which on loopback includes receiving them there. A pair of calls moves 360 KB, so fewer calls would change little. How much the two ends and the supervisor overlap is up to the scheduler: rates of single rounds lie far apart."
+// oneConnReason is the shared reason of the goals for one connection.
+const oneConnReason = "in a profile of the supervisor 85 % of the samples lie inside splice(2), a quarter to take bytes off one socket and three quarters to send them on the other, which on loopback includes receiving them there. A pair of calls moves 360 KB, so fewer calls would change little. How much the two ends and the supervisor overlap is up to the scheduler: rates of single rounds lie far apart."
 
-// sharing is why other load of the machine affects what is compared with socat.
-const sharing = "The socat layout costs 1.7 to 1.9 s of processor time a GB here and 2.8 in the study that the goal comes from; and it runs as five processes where Holdfast runs as one, so that the scheduler of a busy machine gives it five shares."
+// loadReason is why other load of the machine affects what is compared with socat.
+const loadReason = "The socat layout costs 1.7 to 1.9 s of processor time a GB here and 2.8 in the study that the goal comes from; and it runs as five processes where Holdfast runs as one, so that the scheduler of a busy machine gives it five shares."
 
-// crowd is the reason for many connections.
-const crowd = "with 256 connections the supervisor needs 0.16 s of processor time a GB as long as there are pipes for all, and 0.5 where this user's programs have used up what the kernel grants (fs.pipe-user-pages-soft) and bytes are copied. Beyond that it is the load of the machine: the ratio of single rounds lies between 0.4 and 0.7."
+// manyConnsReason is the reason for many connections.
+const manyConnsReason = "with 256 connections the supervisor needs 0.16 s of processor time a GB as long as there are pipes for all, and 0.5 where this user's programs have used up what the kernel grants (fs.pipe-user-pages-soft) and bytes are copied. Beyond that it is the load of the machine: the ratio of single rounds lies between 0.4 and 0.7."
 
 // walk is the shared reason of workloads in large workspaces.
 const walk = "in a profile of runs of `true` in such a workspace the two walks through it, before the command in search of what must be protected and after it in search of what appeared, have 55 % of the samples; asking for the status of each file (a hard link shows in nothing else) has 40 %. That is about 30 ms of processor time a walk for 20,000 files, whatever the command does."

@@ -53,10 +53,10 @@ func (b *bench) makeNPM(dir string) error {
 		err = os.WriteFile(filepath.Join(dir, "package.json"), project, 0o644)
 	}
 	if err == nil {
-		err = b.user.own(dir)
+		err = b.user.chownTree(dir)
 	}
 	if err == nil {
-		_, err = b.as(dir, "npm", "install", "--registry="+url, "--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries=0")
+		_, err = b.runAs(dir, "npm", "install", "--registry="+url, "--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries=0")
 	}
 	if e := errors.Join(server.Close(), ignoreClosed(<-done)); err == nil {
 		err = e

@@ -25,31 +25,31 @@ type part struct {
 // minutes or is rarely of interest is not usual.
 func parts() []part {
 	return []part{
-		{name: speedPart, usual: true, do: of((*bench).speed)},
-		{name: speedPart + rootSuffix, usual: true, asRoot: true, do: of((*bench).speed)},
-		{name: filesPart, usual: true, do: of((*bench).files)},
-		{name: filesPart + rootSuffix, usual: true, asRoot: true, do: of((*bench).files)},
-		{name: millionPart, do: of((*bench).million)},
-		{name: millionPart + rootSuffix, asRoot: true, do: of((*bench).million)},
-		{name: egressPart, usual: true, do: of((*bench).connections)},
-		{name: recordPart, do: of((*bench).recording)},
-		{name: logPart, usual: true, do: of((*bench).logging)},
-		{name: provePart, usual: true, do: of((*bench).provingCore)},
-		{name: provePart + rootSuffix, asRoot: true, do: of((*bench).provingCore)},
-		{name: proveWholePart, do: of((*bench).provingWhole)},
-		{name: proveWholePart + rootSuffix, asRoot: true, do: of((*bench).provingWhole)},
-		{name: detectionPart, do: of((*bench).detection)},
-		{name: agentsPart, do: of((*bench).agents)},
-		{name: reviewPart, do: of((*bench).reviewing)},
-		{name: reviewDiffPart, do: of((*bench).reviewDiff)},
-		{name: gatePart, do: of((*bench).gates)},
+		{name: speedPart, usual: true, do: asPart((*bench).speed)},
+		{name: speedPart + rootSuffix, usual: true, asRoot: true, do: asPart((*bench).speed)},
+		{name: filesPart, usual: true, do: asPart((*bench).files)},
+		{name: filesPart + rootSuffix, usual: true, asRoot: true, do: asPart((*bench).files)},
+		{name: millionPart, do: asPart((*bench).millionFiles)},
+		{name: millionPart + rootSuffix, asRoot: true, do: asPart((*bench).millionFiles)},
+		{name: egressPart, usual: true, do: asPart((*bench).connections)},
+		{name: recordPart, do: asPart((*bench).measureRecord)},
+		{name: logPart, usual: true, do: asPart((*bench).logging)},
+		{name: provePart, usual: true, do: asPart((*bench).provingCore)},
+		{name: provePart + rootSuffix, asRoot: true, do: asPart((*bench).provingCore)},
+		{name: proveWholePart, do: asPart((*bench).provingWhole)},
+		{name: proveWholePart + rootSuffix, asRoot: true, do: asPart((*bench).provingWhole)},
+		{name: detectionPart, do: asPart((*bench).detection)},
+		{name: agentsPart, do: asPart((*bench).agents)},
+		{name: reviewPart, do: asPart((*bench).measureReview)},
+		{name: reviewDiffPart, do: asPart((*bench).reviewDiff)},
+		{name: gatePart, do: asPart((*bench).gates)},
 	}
 }
 
 // rootSuffix ends the name of a part that runs as root.
 const rootSuffix = "-root"
 
-func of[M measured](f func(*bench) (M, error)) func(*bench) (measured, error) {
+func asPart[M measured](f func(*bench) (M, error)) func(*bench) (measured, error) {
 	return func(b *bench) (measured, error) { return f(b) }
 }
 
@@ -71,8 +71,8 @@ func (b *bench) workloadAlone() bool {
 	return false
 }
 
-// chosen are the requested parts.
-func (b *bench) chosen() ([]part, error) {
+// chosenParts are the requested parts.
+func (b *bench) chosenParts() ([]part, error) {
 	only := b.options.only
 	if b.workloadAlone() {
 		only = speedPart
@@ -82,7 +82,7 @@ func (b *bench) chosen() ([]part, error) {
 		usual := only == "" && (p.usual || b.options.all)
 		switch {
 		case usual && p.asRoot && os.Geteuid() != 0:
-			b.say("%s is left out: it must be started by root", p.name)
+			b.logf("%s is left out: it must be started by root", p.name)
 		case usual || p.name == only:
 			out = append(out, p)
 		}
@@ -92,7 +92,7 @@ func (b *bench) chosen() ([]part, error) {
 		for _, w := range b.workloads() {
 			names = append(names, w.name)
 		}
-		return nil, fmt.Errorf("no part and no workload is named %q, there are: %s", only, strings.Join(names, ", "))
+		return nil, fmt.Errorf("no part or workload is named %q; the names are: %s", only, strings.Join(names, ", "))
 	}
 	return out, nil
 }

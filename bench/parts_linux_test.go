@@ -8,7 +8,7 @@ import (
 func TestChosenParts(t *testing.T) {
 	names := func(o options) (names []string) {
 		o.rounds = 1
-		all, err := (&bench{options: o}).chosen()
+		all, err := (&bench{options: o}).chosenParts()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestChosenParts(t *testing.T) {
 			t.Errorf("%s is not left out by a usual run alone: %v, %v", long, usual, all)
 		}
 	}
-	if _, err := (&bench{options: options{only: "nothing"}}).chosen(); err == nil {
+	if _, err := (&bench{options: options{only: "nothing"}}).chosenParts(); err == nil {
 		t.Error("a part that is none is measured")
 	}
 }

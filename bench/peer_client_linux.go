@@ -67,19 +67,19 @@ func (c *client) answer(o order) answer {
 	case "reach":
 		err = c.reach()
 	case "bulk":
-		a.Wall, err = c.bulk(o)
+		a.Wall, err = c.downloadBulk(o)
 	case "fresh":
-		a.Delays, err = c.fresh(o.Count)
+		a.Delays, err = c.openFresh(o.Count)
 	case "open":
-		err = c.hold(o.Conns)
+		err = c.openIdle(o.Conns)
 	case "close":
-		err = c.release()
+		err = c.closeAll()
 	case "tls":
-		a.Wall, err = c.secure(o)
+		a.Wall, err = c.downloadTLS(o)
 	case "events":
 		a.Delays, err = c.events(o.Count)
 	default:
-		err = fmt.Errorf("there is nothing called %q to do", o.Do)
+		err = fmt.Errorf("unknown order %q", o.Do)
 	}
 	a.CPU = ownCPU() - before
 	if err != nil {
@@ -131,7 +131,7 @@ func (c *client) echo(address string) error {
 		return err
 	}
 	defer conn.Close()
-	return ask(conn)
+	return sendRequest(conn)
 }
 
 // gateway is the gateway of the default route, from the kernel's table.
@@ -163,11 +163,11 @@ func (c *client) dial(address, port string) (net.Conn, error) {
 	return net.Dial("tcp", net.JoinHostPort(address, port))
 }
 
-// ask sends a small request and waits for its answer.
-func ask(conn net.Conn) error {
+// sendRequest sends a small request and waits for its answer.
+func sendRequest(conn net.Conn) error {
 	message := []byte("e12345678")
 	if _, err := conn.Write(message); err != nil {
-		return fmt.Errorf("asking: %w", err)
+		return fmt.Errorf("sending the request: %w", err)
 	}
 	if _, err := io.ReadFull(conn, message[:8]); err != nil {
 		return fmt.Errorf("waiting for an answer: %w", err)
@@ -175,8 +175,8 @@ func ask(conn net.Conn) error {
 	return nil
 }
 
-// bulk downloads over the open connections.
-func (c *client) bulk(o order) (time.Duration, error) {
+// downloadBulk downloads over the open connections.
+func (c *client) downloadBulk(o order) (time.Duration, error) {
 	each := o.Bytes / int64(len(c.open))
 	failed := make(chan error, len(c.open))
 	buffers := make([][]byte, len(c.open))
@@ -197,25 +197,25 @@ func (c *client) bulk(o order) (time.Duration, error) {
 func download(conn net.Conn, n int64, buffer []byte) error {
 	request := binary.BigEndian.AppendUint64([]byte{'d'}, uint64(n))
 	if _, err := conn.Write(request); err != nil {
-		return fmt.Errorf("asking for bytes: %w", err)
+		return fmt.Errorf("requesting the bytes: %w", err)
 	}
-	return drink(conn, n, buffer)
+	return discardBytes(conn, n, buffer)
 }
 
-func drink(r io.Reader, n int64, buffer []byte) error {
+func discardBytes(r io.Reader, n int64, buffer []byte) error {
 	for n > 0 {
 		m, err := r.Read(buffer[:min(n, int64(len(buffer)))])
 		n -= int64(m)
 		if err != nil && n > 0 {
-			return fmt.Errorf("reading, %d bytes before the end: %w", n, err)
+			return fmt.Errorf("reading with %d bytes to go: %w", n, err)
 		}
 	}
 	return nil
 }
 
-// fresh makes one connection after another, each for one small request. A delay
+// openFresh makes one connection after another, each for one small request. A delay
 // is from before the connection to the answer.
-func (c *client) fresh(count int) ([]time.Duration, error) {
+func (c *client) openFresh(count int) ([]time.Duration, error) {
 	delays := make([]time.Duration, 0, count)
 	for range count {
 		begin := time.Now()
@@ -223,7 +223,7 @@ func (c *client) fresh(count int) ([]time.Duration, error) {
 		if err != nil {
 			return nil, fmt.Errorf("connecting: %w", err)
 		}
-		err = ask(conn)
+		err = sendRequest(conn)
 		delays = append(delays, time.Since(begin))
 		if err := errors.Join(err, conn.Close()); err != nil {
 			return nil, err
@@ -232,22 +232,22 @@ func (c *client) fresh(count int) ([]time.Duration, error) {
 	return delays, nil
 }
 
-// hold opens connections, uses each once, and keeps them.
-func (c *client) hold(n int) error {
+// openIdle opens connections, uses each once, and keeps them.
+func (c *client) openIdle(n int) error {
 	for range n {
 		conn, err := c.dial(c.address, c.plain)
 		if err != nil {
 			return fmt.Errorf("connecting: %w", err)
 		}
 		c.open = append(c.open, conn)
-		if err := ask(conn); err != nil {
+		if err := sendRequest(conn); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *client) release() (err error) {
+func (c *client) closeAll() (err error) {
 	for _, conn := range c.open {
 		err = errors.Join(err, conn.Close())
 	}
@@ -255,8 +255,8 @@ func (c *client) release() (err error) {
 	return err
 }
 
-// web is a client for one connection to the TLS port.
-func (c *client) web(second bool) *http.Client {
+// tlsClient is a client for one connection to the TLS port.
+func (c *client) tlsClient(second bool) *http.Client {
 	t := &http.Transport{
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return c.dial(c.address, c.tls) },
 		TLSClientConfig:   &tls.Config{ServerName: serverName},
@@ -273,14 +273,14 @@ func (c *client) get(w *http.Client, path string) (*http.Response, error) {
 	}
 	if r.StatusCode != http.StatusOK {
 		r.Body.Close()
-		return nil, fmt.Errorf("requesting: the answer is %s", r.Status)
+		return nil, fmt.Errorf("requesting: the status is %s", r.Status)
 	}
 	return r, nil
 }
 
-// secure downloads over TLS, on a connection that a small request has opened.
-func (c *client) secure(o order) (time.Duration, error) {
-	w := c.web(o.H2)
+// downloadTLS downloads over TLS, on a connection that a small request has opened.
+func (c *client) downloadTLS(o order) (time.Duration, error) {
+	w := c.tlsClient(o.H2)
 	defer w.CloseIdleConnections()
 	buffer := make([]byte, stepBytes)
 	var begin time.Time
@@ -294,7 +294,7 @@ func (c *client) secure(o order) (time.Duration, error) {
 			r.Body.Close()
 			return 0, fmt.Errorf("the answer is %s", r.Proto)
 		}
-		if err := drink(r.Body, n, buffer); err != nil {
+		if err := discardBytes(r.Body, n, buffer); err != nil {
 			r.Body.Close()
 			return 0, err
 		}
@@ -308,7 +308,7 @@ func (c *client) secure(o order) (time.Duration, error) {
 
 // events are the delays between the server's clock and ours, which are the same.
 func (c *client) events(count int) ([]time.Duration, error) {
-	w := c.web(false)
+	w := c.tlsClient(false)
 	defer w.CloseIdleConnections()
 	r, err := c.get(w, "/events?n="+strconv.Itoa(count))
 	if err != nil {
@@ -328,7 +328,7 @@ func (c *client) events(count int) ([]time.Duration, error) {
 		delays = append(delays, time.Duration(time.Now().UnixNano()-sent))
 	}
 	if len(delays) != count {
-		return nil, fmt.Errorf("%d events of %d came", len(delays), count)
+		return nil, fmt.Errorf("received %d of %d events", len(delays), count)
 	}
 	return delays, nil
 }

@@ -29,7 +29,7 @@ func peer(role string, args []string) error {
 	case "review":
 		return peerReview(args)
 	}
-	return fmt.Errorf("there is no role %q", role)
+	return fmt.Errorf("unknown role %q", role)
 }
 
 // peerStage becomes the user and executes a program, in a mount namespace that
@@ -41,7 +41,7 @@ func peerStage(args []string) error {
 		return fmt.Errorf("a stage needs 5 arguments, not %d", len(args))
 	}
 	if err := syscall.Mount(args[0], "/etc/hosts", "", syscall.MS_BIND, ""); err != nil {
-		return fmt.Errorf("laying a hosts file over the host's: %w", err)
+		return fmt.Errorf("mounting a hosts file over the host's: %w", err)
 	}
 	if args[1] != "" {
 		if err := ownTun(args[1]); err != nil {
@@ -57,13 +57,13 @@ func peerStage(args []string) error {
 		return fmt.Errorf("reading the group: %w", err)
 	}
 	if err := syscall.Setgroups(nil); err != nil {
-		return fmt.Errorf("leaving the groups: %w", err)
+		return fmt.Errorf("dropping the groups: %w", err)
 	}
 	if err := syscall.Setgid(gid); err != nil {
-		return fmt.Errorf("taking the group: %w", err)
+		return fmt.Errorf("setting the group: %w", err)
 	}
 	if err := syscall.Setuid(uid); err != nil {
-		return fmt.Errorf("taking the user: %w", err)
+		return fmt.Errorf("setting the user: %w", err)
 	}
 	return fmt.Errorf("executing %s: %w", args[4], syscall.Exec(args[4], args[4:], os.Environ()))
 }
@@ -78,10 +78,10 @@ func ownTun(dir string) error {
 		return fmt.Errorf("making a device: %w", err)
 	}
 	if err := os.Chmod(device, 0o666); err != nil { // mknod obeys the umask
-		return fmt.Errorf("opening a device to the user: %w", err)
+		return fmt.Errorf("giving the user access to a device: %w", err)
 	}
 	if err := syscall.Mount(device, "/dev/net/tun", "", syscall.MS_BIND, ""); err != nil {
-		return fmt.Errorf("laying a device over the host's: %w", err)
+		return fmt.Errorf("mounting a device over the host's: %w", err)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func connectThrough(proxy, host string) (net.Conn, error) {
 	}
 	if !strings.HasPrefix(string(head), "HTTP/1.1 200 ") {
 		c.Close()
-		return nil, fmt.Errorf("the proxy says %q", head)
+		return nil, fmt.Errorf("the proxy answered %q", head)
 	}
 	return c, nil
 }

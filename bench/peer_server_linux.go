@@ -60,7 +60,7 @@ func peerServe() error {
 	}()
 	at := ports{plain.Addr().(*net.TCPAddr).Port, secure.Addr().(*net.TCPAddr).Port, string(authority)}
 	if err := json.NewEncoder(os.Stdout).Encode(at); err != nil {
-		return fmt.Errorf("saying where the server listens: %w", err)
+		return fmt.Errorf("printing the address of the server: %w", err)
 	}
 	return <-failed
 }

@@ -43,9 +43,9 @@ func parseMatrix(text string) ([]matrixRow, error) {
 	return report.Rows, nil
 }
 
-// played are the durations, in milliseconds, of the rows for which the host and
+// playedTimes are the durations, in milliseconds, of the rows for which the host and
 // the target have what they need.
-func (r matrixRun) played() (ms []float64) {
+func (r matrixRun) playedTimes() (ms []float64) {
 	for _, row := range r.rows {
 		if !row.Missing {
 			ms = append(ms, 1000*row.Took)
@@ -96,7 +96,7 @@ func (m matrixRuns) wall(target string) float64 {
 func (m matrixRuns) row(target string) spread {
 	var ms []float64
 	for _, r := range m[target] {
-		ms = append(ms, r.played()...)
+		ms = append(ms, r.playedTimes()...)
 	}
 	return spreadOf(ms)
 }

@@ -35,7 +35,7 @@ func (b *bench) provingCore() (*section, error) {
 	if b.bwrap != "" {
 		others = append(others, bwrap)
 	}
-	runs, err := b.proving(s, args, append(slices.Clone(others), holdfast, holdfast, holdfast))
+	runs, err := b.measureProve(s, args, append(slices.Clone(others), holdfast, holdfast, holdfast))
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (b *bench) provingWhole() (*section, error) {
 	if b.options.quick {
 		args = []string{"--class", "fs", "--core"}
 	}
-	runs, err := b.proving(s, args, []string{holdfast})
+	runs, err := b.measureProve(s, args, []string{holdfast})
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (b *bench) provingWhole() (*section, error) {
 	return s, nil
 }
 
-// proving runs the escape matrix against each target in order.
-func (b *bench) proving(s *section, args, order []string) (_ matrixRuns, err error) {
+// measureProve runs the escape matrix against each target in order.
+func (b *bench) measureProve(s *section, args, order []string) (_ matrixRuns, err error) {
 	if b.cpu.parent == "" {
 		b.cpu.parent = newCPUMeter().parent
 	}
@@ -80,8 +80,8 @@ func (b *bench) proving(s *section, args, order []string) (_ matrixRuns, err err
 	args = append([]string{"--prober", prober, "--dir", worlds}, args...)
 	all := matrixRuns{}
 	for _, target := range order {
-		b.say("%s: %s", s.only, target)
-		r, err := b.matrix(target, args)
+		b.logf("%s: %s", s.only, target)
+		r, err := b.runMatrix(target, args)
 		if b.ctx.Err() != nil {
 			return nil, errors.New("interrupted")
 		}
@@ -103,15 +103,15 @@ func (b *bench) worlds() (string, error) {
 	if os.Geteuid() != 0 {
 		var err error
 		if home, err = os.UserHomeDir(); err != nil {
-			return "", fmt.Errorf("finding the home: %w", err)
+			return "", fmt.Errorf("finding the home directory: %w", err)
 		}
 	}
 	dir, err := os.MkdirTemp(home, ".holdfast-bench-")
 	if err != nil {
 		return "", fmt.Errorf("making a directory to probe in: %w", err)
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), b.user.own(dir)); err != nil {
-		return "", errors.Join(fmt.Errorf("giving the directory to probe in to %s: %w", b.user.name, err), os.RemoveAll(dir))
+	if err := errors.Join(os.Chmod(dir, 0o755), b.user.chownTree(dir)); err != nil {
+		return "", errors.Join(fmt.Errorf("changing the owner of the directory to probe in to %s: %w", b.user.name, err), os.RemoveAll(dir))
 	}
 	return dir, nil
 }
@@ -127,9 +127,9 @@ func (b *bench) buildProber() (string, error) {
 	return path, nil
 }
 
-// matrix runs prove once. Status 1 means that something escaped; the report shows
+// runMatrix runs prove once. Status 1 means that something escaped; the report shows
 // that.
-func (b *bench) matrix(target string, args []string) (r matrixRun, err error) {
+func (b *bench) runMatrix(target string, args []string) (r matrixRun, err error) {
 	ctx, cancel := context.WithTimeout(b.ctx, proveTime)
 	defer cancel()
 	report := filepath.Join(b.home(), "prove.json")
@@ -137,12 +137,12 @@ func (b *bench) matrix(target string, args []string) (r matrixRun, err error) {
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = b.home(), b.env, b.user.attr()
 	// It removes what it has made.
 	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 20*time.Second
-	said, err := os.Create(filepath.Join(b.dir, "scratch", "err"))
+	stderr, err := os.Create(filepath.Join(b.dir, "scratch", "err"))
 	if err != nil {
 		return r, fmt.Errorf("making a file for errors: %w", err)
 	}
-	defer said.Close()
-	cmd.Stderr = said
+	defer stderr.Close()
+	cmd.Stderr = stderr
 	var in *group
 	if b.cpu.parent != "" {
 		if in, err = newGroup(b.cpu.parent); err != nil {
@@ -150,7 +150,7 @@ func (b *bench) matrix(target string, args []string) (r matrixRun, err error) {
 		}
 		cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(in.dir.Fd())
 	}
-	r.took, err = timed([]*exec.Cmd{cmd})
+	r.took, err = runTimed([]*exec.Cmd{cmd})
 	r.took.cpu = r.took.rusage
 	if in != nil {
 		used, e := in.finish()
@@ -159,7 +159,7 @@ func (b *bench) matrix(target string, args []string) (r matrixRun, err error) {
 		}
 	}
 	if err != nil && (cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1) {
-		why, _ := os.ReadFile(said.Name())
+		why, _ := os.ReadFile(stderr.Name())
 		return r, fmt.Errorf("%w: %s", err, lastLines(why))
 	}
 	text, err := os.ReadFile(report)

@@ -31,9 +31,9 @@ func newCost(name string) *cost {
 	return &cost{name: name, whole: map[string][]float64{}, start: map[string][]float64{}, wall: map[string][]float64{}}
 }
 
-// running is the cost of a workload without the start of its way. The median of
+// withoutStart is the cost of a workload without the start of its way. The median of
 // the starts is subtracted, because single ones vary much.
-func (c *cost) running(way string) []float64 {
+func (c *cost) withoutStart(way string) []float64 {
 	launch := spreadOf(c.start[way]).median
 	var out []float64
 	for _, v := range c.whole[way] {
@@ -42,9 +42,9 @@ func (c *cost) running(way string) []float64 {
 	return out
 }
 
-// times is the ratio of one way's cost to another's, without the starts.
-func (c *cost) times(way, other string) spread {
-	return ratioOf(c.running(way), c.running(other))
+// ratioTo is the ratio of one way's cost to another's, without the starts.
+func (c *cost) ratioTo(way, other string) spread {
+	return ratioOf(c.withoutStart(way), c.withoutStart(other))
 }
 
 // verdicts judges one workload.
@@ -55,7 +55,7 @@ func (c *cost) verdicts() []verdict {
 		limit float64
 	}{{standard, c.goal.standard}, {full, c.goal.full}, {fuseless, c.goal.fuseless}} {
 		if g.limit > 0 {
-			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.times(g.way, unrecorded).median, "%.2f"))
+			all = append(all, judge(fmt.Sprintf("record %s, %s: processor time, times no record", g.way, c.name), g.limit, c.ratioTo(g.way, unrecorded).median, "%.2f"))
 		}
 	}
 	return all
@@ -65,9 +65,9 @@ func (c *cost) verdicts() []verdict {
 func recordTable(all []*cost) table {
 	t := table{header: []string{"workload", "rounds", "bare ms", "no record ms", "standard ms", "full ms", "standard without /dev/fuse ms", "strace ms", "standard × no record", "full × no record", "without /dev/fuse × no record", "strace × bare"}}
 	for _, c := range all {
-		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
+		of := func(way string) string { return number(spreadOf(c.withoutStart(way)).median) }
 		ratio := func(way, other string) string {
-			if s := c.times(way, other); !math.IsNaN(s.median) {
+			if s := c.ratioTo(way, other); !math.IsNaN(s.median) {
 				return fmt.Sprintf("%.2f (%.2f–%.2f)", s.median, s.p10, s.p90)
 			}
 			return "–"

@@ -24,8 +24,8 @@ func (b *bench) newSection(only, title string, programs [][]string) *section {
 	}
 }
 
-// recording measures what the record costs.
-func (b *bench) recording() (*section, error) {
+// measureRecord measures what the record costs.
+func (b *bench) measureRecord() (*section, error) {
 	s := b.newSection(recordPart, "Record", [][]string{{"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}, {"python3", "--version"}, {"rg", "--version"}, {"strace", "--version"}})
 	if err := b.opensFUSE(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (b *bench) recording() (*section, error) {
 	}
 	var all []*cost
 	for _, w := range b.recordWorkloads() {
-		b.say("record: %s", w.name)
+		b.logf("record: %s", w.name)
 		c, err := b.costOf(w)
 		if b.ctx.Err() != nil {
 			return nil, errors.New("interrupted")
@@ -54,8 +54,8 @@ func (b *bench) recording() (*section, error) {
 	s.tables = append(s.tables,
 		captioned{caption: "Processor time under the record", table: recordTable(all)},
 		captioned{caption: "Start and end of a run", table: startTable(all)})
-	b.opens(s)
-	b.tripwire(s)
+	b.measureOpens(s)
+	b.measureTripwire(s)
 	s.load[1] = load()
 	s.remarks = recordRemarks
 	return s, nil
@@ -67,7 +67,7 @@ func (b *bench) opensFUSE() error {
 	cmd := exec.CommandContext(b.ctx, "/bin/sh", "-c", ": <>/dev/fuse")
 	cmd.SysProcAttr = b.user.attr()
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s may not open /dev/fuse, so that the record would be measured without what is seen by it; measure where everybody may (chmod 0666)", b.user.name)
+		return fmt.Errorf("%s cannot open /dev/fuse, so the record would be measured without what it sees: let all users open it (chmod 0666 /dev/fuse)", b.user.name)
 	}
 	return nil
 }
@@ -78,14 +78,14 @@ type recordWorkload struct {
 	goal recordGoal
 }
 
-// repeated is a shell command that runs command n times.
-func repeated(n int, command string) []string {
+// repeatCommand is a shell command that runs command n times.
+func repeatCommand(n int, command string) []string {
 	return []string{"sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do %s; i=$((i+1)); done", n, command)}
 }
 
-// unpacked is where the archive is unpacked: a tmpfs on the host, and the run's
+// unpackDir is where the archive is unpacked: a tmpfs on the host, and the run's
 // own one inside.
-const unpacked = "/dev/shm/holdfast-bench-out"
+const unpackDir = "/dev/shm/holdfast-bench-out"
 
 // recordWorkloads uses the fixtures of the other workloads.
 func (b *bench) recordWorkloads() []recordWorkload {
@@ -107,28 +107,28 @@ func (b *bench) recordWorkloads() []recordWorkload {
 	g, r, p, e := many(10), many(4), many(20), many(500)
 	usual := recordGoal{standard: 1.10, fuseless: 1.35}
 	all := []recordWorkload{
-		from("git status", "git status", fmt.Sprintf("`git status` %d times, 20,000 files", g), repeated(g, "git status --porcelain"), recordGoal{1.10, 1.4, 1.35}),
-		from("rg", "rg", fmt.Sprintf("`rg` %d times", r), repeated(r, "rg "+needle+" src"), recordGoal{1.10, 3, 3}),
-		from("grep -r", "grep -r", fmt.Sprintf("`grep -r` %d times", r), repeated(r, "grep -r "+needle+" src"), recordGoal{full: 3, fuseless: 3}),
-		from(start, "python start", fmt.Sprintf("`python3 -c 'import json'` %d times", p), repeated(p, "python3 -c 'import json'"), usual),
-		from("go build", "go build", "`go build` 3 times, warm cache, linked anew", repeated(3, "rm -f app; go build -o app ."), usual),
+		from("git status", "git status", fmt.Sprintf("`git status` %d times, 20,000 files", g), repeatCommand(g, "git status --porcelain"), recordGoal{1.10, 1.4, 1.35}),
+		from("rg", "rg", fmt.Sprintf("`rg` %d times", r), repeatCommand(r, "rg "+needle+" src"), recordGoal{1.10, 3, 3}),
+		from("grep -r", "grep -r", fmt.Sprintf("`grep -r` %d times", r), repeatCommand(r, "grep -r "+needle+" src"), recordGoal{full: 3, fuseless: 3}),
+		from(start, "python start", fmt.Sprintf("`python3 -c 'import json'` %d times", p), repeatCommand(p, "python3 -c 'import json'"), usual),
+		from("go build", "go build", "`go build` 3 times, warm cache, linked anew", repeatCommand(3, "rm -f app; go build -o app ."), usual),
 		from("npm ci", "npm ci", fixture["npm ci"].what, fixture["npm ci"].command, usual),
-		from("500 execs", "execs", fmt.Sprintf("`true` %d times", e), repeated(e, "/usr/bin/true"), recordGoal{fuseless: 1.6}),
-		from("untar", "untar to tmpfs", "`tar -x` of 20,000 files to a tmpfs", []string{"sh", "-c", "mkdir -p " + unpacked + " && exec tar -xf in.tar -C " + unpacked}, recordGoal{standard: 2}),
+		from("500 execs", "execs", fmt.Sprintf("`true` %d times", e), repeatCommand(e, "/usr/bin/true"), recordGoal{fuseless: 1.6}),
+		from("untar", "untar to tmpfs", "`tar -x` of 20,000 files to a tmpfs", []string{"sh", "-c", "mkdir -p " + unpackDir + " && exec tar -xf in.tar -C " + unpackDir}, recordGoal{standard: 2}),
 	}
 	python := &all[3]
 	python.needs = []string{"python3", "sh"}
 	untar := &all[len(all)-1]
 	untar.check = nil
-	untar.reset = func(string) error { return os.RemoveAll(unpacked) }
+	untar.reset = func(string) error { return os.RemoveAll(unpackDir) }
 	return all
 }
 
 // recordWays are the ways to start a command for this part.
 func (b *bench) recordWays(dir string) ([]contestant, error) {
-	v, err := b.look(dir)
+	v, err := b.inspectView(dir)
 	if err != nil {
-		return nil, fmt.Errorf("looking at what holdfast shows: %w", err)
+		return nil, fmt.Errorf("inspecting what holdfast shows: %w", err)
 	}
 	b.inside = v.setting
 	all := []contestant{
@@ -194,7 +194,7 @@ func (b *bench) recordOnce(c *cost, w recordWorkload, way contestant, dir string
 			return fmt.Errorf("preparing a round: %w", err)
 		}
 	}
-	_, s, err := b.once(way, dir, w.command, 1)
+	_, s, err := b.runCopies(way, dir, w.command, 1)
 	if err != nil {
 		return err
 	}
@@ -203,7 +203,7 @@ func (b *bench) recordOnce(c *cost, w recordWorkload, way contestant, dir string
 			return fmt.Errorf("under %s: %w", way.name, err)
 		}
 	}
-	_, launch, err := b.once(way, dir, []string{"true"}, 1)
+	_, launch, err := b.runCopies(way, dir, []string{"true"}, 1)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func peerOpens(args []string) error {
 	}
 	count, err := strconv.Atoi(args[0])
 	if err != nil {
-		return fmt.Errorf("reading how many: %w", err)
+		return fmt.Errorf("reading a number: %w", err)
 	}
 	flags := uintptr(syscall.O_RDONLY)
 	if args[2] == "write" {
@@ -33,7 +33,7 @@ func peerOpens(args []string) error {
 	}
 	path, err := syscall.BytePtrFromString(args[1])
 	if err != nil {
-		return fmt.Errorf("taking the path: %w", err)
+		return fmt.Errorf("converting the path: %w", err)
 	}
 	const lots = 10
 	best := math.Inf(1)
@@ -53,9 +53,9 @@ func peerOpens(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(best)
 }
 
-// opens measures one notified open.
-func (b *bench) opens(s *section) {
-	b.say("record: one open")
+// measureOpens measures one notified open.
+func (b *bench) measureOpens(s *section) {
+	b.logf("record: one open")
 	if err := b.opensInto(s); err != nil {
 		s.fail("one open: %v", err)
 	}
@@ -73,7 +73,7 @@ func prepareOpens(b *bench, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("x"), 0o644); err != nil {
 		return fmt.Errorf("making a file: %w", err)
 	}
-	return b.user.own(dir)
+	return b.user.chownTree(dir)
 }
 
 func (b *bench) opensInto(s *section) error {
@@ -91,7 +91,7 @@ func (b *bench) opensInto(s *section) error {
 	for range b.recordRounds() {
 		for kind, of := range found {
 			for _, way := range ways {
-				out, _, err := b.once(way, dir, []string{filepath.Join(dir, "peer"), "peer", "opens", strconv.Itoa(count), filepath.Join(dir, "file"), kind}, 1)
+				out, _, err := b.runCopies(way, dir, []string{filepath.Join(dir, "peer"), "peer", "opens", strconv.Itoa(count), filepath.Join(dir, "file"), kind}, 1)
 				if err != nil {
 					return err
 				}
@@ -129,7 +129,7 @@ func peerFuse(args []string) error {
 		return fmt.Errorf("this stage needs 4 arguments, not %d", len(args))
 	}
 	if err := syscall.Mount(args[0], "/dev/fuse", "", syscall.MS_BIND, ""); err != nil {
-		return fmt.Errorf("laying a device over the host's: %w", err)
+		return fmt.Errorf("mounting a device over the host's: %w", err)
 	}
 	uid, err := strconv.Atoi(args[1])
 	if err != nil {
@@ -145,12 +145,12 @@ func peerFuse(args []string) error {
 	return fmt.Errorf("executing %s: %w", args[3], syscall.Exec(args[3], args[3:], os.Environ()))
 }
 
-// tripwire measures the root that detects every lookup of a missing file, against
+// measureTripwire measures the root that detects every lookup of a missing file, against
 // a plain tmpfs.
-func (b *bench) tripwire(s *section) {
-	b.say("record: tripwire")
+func (b *bench) measureTripwire(s *section) {
+	b.logf("record: tripwire")
 	if os.Geteuid() != 0 {
-		s.remarks = append(s.remarks, "The tripwire was not measured: to switch it on and off this must be started by root.")
+		s.remarks = append(s.remarks, "The tripwire was not measured: only root can switch it on and off.")
 		return
 	}
 	if err := b.tripwireInto(s); err != nil {
@@ -201,7 +201,7 @@ func (b *bench) wiredWays(repo string) ([]contestant, error) {
 		ways = append(ways, contestant{name: name, root: true, program: "/usr/bin/unshare", env: b.env, before: append(before, "run", "--")})
 	}
 	for _, way := range ways {
-		out, _, err := b.once(way, repo, []string{"cat", "/proc/self/mountinfo"}, 1)
+		out, _, err := b.runCopies(way, repo, []string{"cat", "/proc/self/mountinfo"}, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -229,16 +229,16 @@ func (b *bench) tripwireInto(s *section) error {
 		name    string
 		command []string
 	}{
-		{"rg by absolute paths", repeated(4, "rg "+needle+" "+src)},
-		{"rg over /usr/share and /usr/include", repeated(2, "rg --no-ignore -c "+needle+" /usr/share/perl /usr/include || true")},
-		{"python start", repeated(20, "python3 -c 'import json'")},
+		{"rg by absolute paths", repeatCommand(4, "rg "+needle+" "+src)},
+		{"rg over /usr/share and /usr/include", repeatCommand(2, "rg --no-ignore -c "+needle+" /usr/share/perl /usr/include || true")},
+		{"python start", repeatCommand(20, "python3 -c 'import json'")},
 	} {
-		c, err := b.wired(w.name, w.command, ways, repo)
+		c, err := b.measureBothRoots(w.name, w.command, ways, repo)
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		times := c.times(wiredRoot, plainRoot)
-		of := func(way string) string { return number(spreadOf(c.running(way)).median) }
+		times := c.ratioTo(wiredRoot, plainRoot)
+		of := func(way string) string { return number(spreadOf(c.withoutStart(way)).median) }
 		t.add(w.name, of(plainRoot), of(wiredRoot), fmt.Sprintf("%.3f", times.median), fmt.Sprintf("%.3f–%.3f", times.p10, times.p90))
 		s.verdicts = append(s.verdicts, judge("tripwire root, "+w.name+": processor time, times tmpfs", 1.05, times.median, "%.3f"))
 	}
@@ -247,8 +247,8 @@ func (b *bench) tripwireInto(s *section) error {
 	return b.forgetRecords()
 }
 
-// wired measures a command in both ways.
-func (b *bench) wired(name string, command []string, ways []contestant, dir string) (*cost, error) {
+// measureBothRoots measures a command in both ways.
+func (b *bench) measureBothRoots(name string, command []string, ways []contestant, dir string) (*cost, error) {
 	c := newCost(name)
 	w := recordWorkload{workload: workload{name: name, command: command}}
 	for round := range max(3, 2*b.recordRounds()) + 1 {

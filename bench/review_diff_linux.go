@@ -22,8 +22,8 @@ const reviewDiffPart = "review-diff"
 // reviewDiffLimit is how long the diff of 20,000 changed files may take, in s.
 const reviewDiffLimit = 2.0
 
-// compared is the output of peerReview.
-type compared struct {
+// reviewOutput is the output of peerReview.
+type reviewOutput struct {
 	Changes, Hunks int
 	Collect, Diff  time.Duration
 	CPU            time.Duration
@@ -38,11 +38,11 @@ func peerReview(args []string) error {
 	}
 	changed, err := strconv.Atoi(args[0])
 	if err != nil {
-		return fmt.Errorf("reading how many: %w", err)
+		return fmt.Errorf("reading a number: %w", err)
 	}
 	fresh, err := strconv.Atoi(args[1])
 	if err != nil {
-		return fmt.Errorf("reading how many: %w", err)
+		return fmt.Errorf("reading a number: %w", err)
 	}
 	dir := args[2]
 	defer os.RemoveAll(dir)
@@ -56,7 +56,7 @@ func peerReview(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(out)
 }
 
-func compare(dir string) (out compared, err error) {
+func compare(dir string) (out reviewOutput, err error) {
 	var before, after syscall.Rusage
 	syscall.Getrusage(syscall.RUSAGE_SELF, &before)
 	began := time.Now()
@@ -131,18 +131,18 @@ func (b *bench) reviewDiff() (*section, error) {
 	self := filepath.Join(b.workspace("opens"), "peer")
 	took := math.NaN()
 	for _, size := range []struct{ changed, fresh, times int }{{changed, 0, 3}, {0, fresh, 1}} {
-		b.say("review-diff: %d changed, %d new", size.changed, size.fresh)
+		b.logf("review-diff: %d changed, %d new", size.changed, size.fresh)
 		var found, diff, cpu []float64
 		var peak int64
 		for range size.times {
 			way := contestant{name: bare, env: b.env}
-			out, _, err := b.once(way, b.home(), []string{self, "peer", "review", strconv.Itoa(size.changed), strconv.Itoa(size.fresh), filepath.Join(b.home(), "review-diff")}, 1)
-			var c compared
+			out, _, err := b.runCopies(way, b.home(), []string{self, "peer", "review", strconv.Itoa(size.changed), strconv.Itoa(size.fresh), filepath.Join(b.home(), "review-diff")}, 1)
+			var c reviewOutput
 			if err == nil {
 				err = json.Unmarshal([]byte(out), &c)
 			}
 			if err == nil && c.Changes != size.changed+size.fresh {
-				err = fmt.Errorf("%d changes were found", c.Changes)
+				err = fmt.Errorf("found %d changes", c.Changes)
 			}
 			if err != nil {
 				s.fail("%v", err)

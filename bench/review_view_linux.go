@@ -24,8 +24,8 @@ const (
 	asCopy    = "copy"
 )
 
-// reviewing measures what mode review costs.
-func (b *bench) reviewing() (*section, error) {
+// measureReview measures what mode review costs.
+func (b *bench) measureReview() (*section, error) {
 	s := b.newSection(reviewPart, "Review", [][]string{{"git", "--version"}, {"go", "version"}, {"node", "--version"}, {"npm", "--version"}})
 	if b.cpu.parent == "" {
 		b.cpu.parent = newCPUMeter().parent
@@ -41,7 +41,7 @@ func (b *bench) reviewing() (*section, error) {
 	work := table{header: []string{"workload", "direct, ms", "overlay", "copy"}}
 	starts := table{header: []string{"directory", "direct, ms", "overlay, ms", "copy, ms"}}
 	for _, w := range b.reviewWorkloads() {
-		b.say("review: %s", w.name)
+		b.logf("review: %s", w.name)
 		whole, start, err := b.reviewOf(w, policy)
 		if b.ctx.Err() != nil {
 			return nil, errors.New("interrupted")
@@ -73,10 +73,10 @@ func (b *bench) reviewWorkloads() []workload {
 		case "git status":
 			once := w
 			once.name, once.what = reviewFirst, "`git status` once: every file is looked up for the first time"
-			w.what, w.command = "`git status` 20 times, 20,000 files", repeated(20, "git status --porcelain")
+			w.what, w.command = "`git status` 20 times, 20,000 files", repeatCommand(20, "git status --porcelain")
 			out = append(out, w, once)
 		case "go build":
-			w.what, w.command = "`go build` 3 times, warm cache, linked anew", repeated(3, "rm -f app; go build -o app .")
+			w.what, w.command = "`go build` 3 times, warm cache, linked anew", repeatCommand(3, "rm -f app; go build -o app .")
 			out = append(out, w)
 		case "npm ci":
 			out = append(out, w)
@@ -130,7 +130,7 @@ func (b *bench) reviewOnce(w workload, way contestant, dir string, keep bool, wh
 			return fmt.Errorf("preparing a round: %w", err)
 		}
 	}
-	_, all, err := b.once(way, dir, w.command, 1)
+	_, all, err := b.runCopies(way, dir, w.command, 1)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (b *bench) reviewOnce(w workload, way contestant, dir string, keep bool, wh
 			return fmt.Errorf("preparing a start: %w", err)
 		}
 	}
-	_, launch, err := b.once(way, dir, []string{"true"}, 1)
+	_, launch, err := b.runCopies(way, dir, []string{"true"}, 1)
 	if err != nil {
 		return err
 	}

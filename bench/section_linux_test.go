@@ -27,7 +27,7 @@ func TestCostWithoutTheStart(t *testing.T) {
 	if len(got) != 2 || got[0].found != "1.10" || got[0].status != met || got[1].found != "4.00" || got[1].status != missed {
 		t.Errorf("got %+v", got)
 	}
-	if !math.IsNaN(c.times(traced, bare).median) {
+	if !math.IsNaN(c.ratioTo(traced, bare).median) {
 		t.Error("what was not measured has a ratio")
 	}
 }

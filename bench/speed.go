@@ -53,9 +53,9 @@ func (r *speed) memoryVerdicts() []verdict {
 		if m.contestant != holdfast {
 			continue
 		}
-		inside = worse(inside, spreadOf(m.pss).median)
-		rest = worse(rest, spreadOf(m.rest).median)
-		peak = worse(peak, spreadOf(m.peak).median)
+		inside = larger(inside, spreadOf(m.pss).median)
+		rest = larger(rest, spreadOf(m.rest).median)
+		peak = larger(peak, spreadOf(m.peak).median)
 	}
 	return []verdict{
 		judge("memory of an idle run beyond the command, KiB", insideLimit, inside, "%.0f"),
@@ -64,8 +64,8 @@ func (r *speed) memoryVerdicts() []verdict {
 	}
 }
 
-// worse is the larger of two numbers; NaN is ignored.
-func worse(a, b float64) float64 {
+// larger is the larger of two numbers; NaN is ignored.
+func larger(a, b float64) float64 {
 	if math.IsNaN(a) || b > a {
 		return b
 	}

@@ -28,15 +28,15 @@ func (b *bench) speed() (*section, error) {
 		if only != "" && w.name != only {
 			continue
 		}
-		b.say("%s: %s", s.only, w.name)
-		r.outcomes = append(r.outcomes, b.one(w))
+		b.logf("%s: %s", s.only, w.name)
+		r.outcomes = append(r.outcomes, b.measureWorkload(w))
 		if b.ctx.Err() != nil {
 			return nil, errors.New("interrupted")
 		}
 	}
 	if only == "" {
-		b.say("%s: memory", s.only)
-		if err := b.memories(r); err != nil {
+		b.logf("%s: memory", s.only)
+		if err := b.measureMemory(r); err != nil {
 			return nil, err
 		}
 	}
@@ -45,8 +45,8 @@ func (b *bench) speed() (*section, error) {
 	return s, b.forgetRecords()
 }
 
-// say reports progress on standard error: standard output is for the report.
-func (b *bench) say(format string, arg ...any) {
+// logf reports progress on standard error: standard output is for the report.
+func (b *bench) logf(format string, arg ...any) {
 	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arg...)
 }
 
@@ -58,7 +58,7 @@ func (b *bench) fixture(w workload) error {
 	} else if err != nil {
 		return fmt.Errorf("making a workspace: %w", err)
 	}
-	if err := b.user.own(dir); err != nil {
+	if err := b.user.chownTree(dir); err != nil {
 		return err
 	}
 	if err := w.prepare(b, dir); err != nil {
@@ -67,9 +67,9 @@ func (b *bench) fixture(w workload) error {
 	return nil
 }
 
-// one measures a workload. Errors go into the outcome, and the others are
+// measureWorkload measures a workload. Errors go into the outcome, and the others are
 // measured nevertheless.
-func (b *bench) one(w workload) outcome {
+func (b *bench) measureWorkload(w workload) outcome {
 	o := outcome{name: w.name, what: w.what, goals: w.goals}
 	for _, program := range w.needs {
 		if _, err := b.lookup(program); err != nil {
@@ -93,9 +93,9 @@ func (b *bench) one(w workload) outcome {
 	return o
 }
 
-// memories measures idle runs in an empty workspace and, if the repository was
+// measureMemory measures idle runs in an empty workspace and, if the repository was
 // made, in that.
-func (b *bench) memories(r *speed) error {
+func (b *bench) measureMemory(r *speed) error {
 	for _, at := range []struct{ dir, what string }{{"empty", "an empty directory"}, {"repo", "the repository"}} {
 		dir := b.workspace(at.dir)
 		if _, err := os.Stat(dir); err != nil {
@@ -109,7 +109,7 @@ func (b *bench) memories(r *speed) error {
 			if c.name == bare || c.name == unrecorded || c.name == bwrap && at.dir != "empty" {
 				continue
 			}
-			m, err := b.idle(c, dir, at.what, b.options.rounds)
+			m, err := b.measureIdle(c, dir, at.what, b.options.rounds)
 			if err != nil {
 				return err
 			}
@@ -119,14 +119,14 @@ func (b *bench) memories(r *speed) error {
 	return nil
 }
 
-// burn is a known load: two shell loops, one of which is not waited for before it
+// knownLoad is a known load: two shell loops, one of which is not waited for before it
 // has ended.
-const burn = "f() { i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; }; f & f; wait"
+const knownLoad = "f() { i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; }; f & f; wait"
 
 // calibrate checks that the processor time of a whole tree is counted, with a
 // load that costs the same everywhere.
 func (b *bench) calibrate() error {
-	b.say("calibrating the count of processor time")
+	b.logf("calibrating the count of processor time")
 	w := workload{name: "calibration", dir: "empty", prepare: noFixture, rounds: 5}
 	if err := b.fixture(w); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (b *bench) calibrate() error {
 		return err
 	}
 	b.cpu = newCPUMeter()
-	w.command = []string{"sh", "-c", burn}
+	w.command = []string{"sh", "-c", knownLoad}
 	samples, err := b.rounds(w, all)
 	if err != nil {
 		return err

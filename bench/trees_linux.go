@@ -54,7 +54,7 @@ func (b *bench) makeFiles(dir string, files int) error {
 			return fmt.Errorf("making a tree: %w", err)
 		}
 	}
-	return b.user.own(dir)
+	return b.user.chownTree(dir)
 }
 
 // makeRepository commits a tree of files and leaves an index in which git trusts
@@ -71,7 +71,7 @@ func (b *bench) makeRepository(dir string, files int) error {
 			return fmt.Errorf("making a tree: %w", err)
 		}
 	}
-	if err := b.user.own(dir); err != nil {
+	if err := b.user.chownTree(dir); err != nil {
 		return err
 	}
 	steps := [][]string{
@@ -83,15 +83,15 @@ func (b *bench) makeRepository(dir string, files int) error {
 		{"commit", "-q", "-m", "tree"},
 	}
 	for _, s := range steps {
-		if _, err := b.as(dir, "git", s...); err != nil {
+		if _, err := b.runAs(dir, "git", s...); err != nil {
 			return err
 		}
 	}
 	time.Sleep(1100 * time.Millisecond) // git reads files again that are as new as its index
 	if err := os.Chtimes(filepath.Join(dir, ".git", "index"), time.Time{}, time.Now()); err != nil {
-		return fmt.Errorf("ageing the index: %w", err)
+		return fmt.Errorf("setting the time of the index back: %w", err)
 	}
-	_, err := b.as(dir, "git", "status", "--porcelain")
+	_, err := b.runAs(dir, "git", "status", "--porcelain")
 	return err
 }
 
@@ -141,9 +141,9 @@ func (b *bench) makeModule(dir string) error {
 			return fmt.Errorf("making a module: %w", err)
 		}
 	}
-	if err := b.user.own(dir); err != nil {
+	if err := b.user.chownTree(dir); err != nil {
 		return err
 	}
-	_, err := b.as(dir, "go", "build", "-o", "app", ".")
+	_, err := b.runAs(dir, "go", "build", "-o", "app", ".")
 	return err
 }

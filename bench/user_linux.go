@@ -32,11 +32,11 @@ func ordinaryUser() (account, error) {
 	}
 	uid, err := strconv.Atoi(u.Uid)
 	if err != nil || uid == 0 {
-		return account{}, fmt.Errorf("nobody has the user id %q, which is not an ordinary user's", u.Uid)
+		return account{}, fmt.Errorf("the user nobody has the id %q, which is not an ordinary user's", u.Uid)
 	}
 	gid, err := strconv.Atoi(u.Gid)
 	if err != nil || gid == 0 {
-		return account{}, fmt.Errorf("nobody has the group id %q, which is not an ordinary user's", u.Gid)
+		return account{}, fmt.Errorf("the user nobody has the group %q, which is not an ordinary user's", u.Gid)
 	}
 	return account{name: u.Username, uid: uid, gid: gid}, nil
 }
@@ -49,8 +49,8 @@ func (a account) attr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}}
 }
 
-// own gives a tree of files that we made to the account.
-func (a account) own(root string) error {
+// chownTree gives a tree of files that we made to the account.
+func (a account) chownTree(root string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (a account) own(root string) error {
 		return os.Lchown(p, a.uid, a.gid)
 	})
 	if err != nil {
-		return fmt.Errorf("giving files to %s: %w", a.name, err)
+		return fmt.Errorf("changing the owner of files to %s: %w", a.name, err)
 	}
 	return nil
 }

@@ -47,27 +47,27 @@ func (b *bench) workloads() []workload {
 		{name: "rg", what: "`rg` over " + count + " files", dir: "repo", needs: []string{"rg"}, command: []string{"rg", needle, "src"}, rounds: n, prepare: tree, goals: search},
 		{name: "untar", what: "`tar -x` of " + count + " files", dir: "untar", needs: []string{"tar"}, command: []string{"tar", "-xf", "in.tar"}, rounds: max(1, n/3),
 			prepare: func(b *bench, dir string) error { return b.makeArchive(dir, files) },
-			reset:   aside("out"), check: has(filepath.Join("out", treeFile(files-1))), goals: work},
+			reset:   moveAside("out"), check: madeFile(filepath.Join("out", treeFile(files-1))), goals: work},
 		{name: "go build", what: "`go build` of 40 packages, warm cache, linked anew", dir: "go", needs: []string{"go"}, command: []string{"go", "build", "-o", "app", "."}, rounds: n,
-			prepare: (*bench).makeModule, reset: without("app"), check: has("app"), goals: work},
+			prepare: (*bench).makeModule, reset: removeBefore("app"), check: madeFile("app"), goals: work},
 		{name: "npm ci", what: "`npm ci` of " + fmt.Sprint(b.npmPackages()) + " packages from the cache", dir: "npm", needs: []string{"npm", "node"},
 			command: []string{"npm", "ci", "--offline", "--silent", "--no-audit", "--no-fund", "--no-update-notifier", "--logs-max=0"}, rounds: n,
-			prepare: (*bench).makeNPM, reset: aside("node_modules"), check: has("node_modules/" + npmName(b.npmPackages()-1) + "/package.json"), goals: work},
+			prepare: (*bench).makeNPM, reset: moveAside("node_modules"), check: madeFile("node_modules/" + npmName(b.npmPackages()-1) + "/package.json"), goals: work},
 	}
 }
 
 func noFixture(*bench, string) error { return nil }
 
-// without removes what an earlier run made.
-func without(name string) func(string) error {
+// removeBefore removes what an earlier run made.
+func removeBefore(name string) func(string) error {
 	return func(dir string) error { return os.RemoveAll(filepath.Join(dir, name)) }
 }
 
-// aside moves what an earlier run made out of the way, until the bench ends. ext4
+// moveAside moves what an earlier run made out of the way, until the bench ends. ext4
 // does not reuse inodes that were freed in the last minutes (recently_deleted in
 // fs/ext4/ialloc.c): if thousands of files were removed before each run, its
 // search for other inodes would dominate the measurement.
-func aside(name string) func(string) error {
+func moveAside(name string) func(string) error {
 	return func(dir string) error {
 		to, err := os.MkdirTemp(filepath.Dir(dir), "aside-")
 		if err != nil {
@@ -81,13 +81,13 @@ func aside(name string) func(string) error {
 	}
 }
 
-// has checks that a run left something.
-func has(name string) func(string) error {
+// madeFile checks that a run left something.
+func madeFile(name string) func(string) error {
 	return func(dir string) error {
 		if fi, err := os.Lstat(filepath.Join(dir, name)); err != nil {
 			return fmt.Errorf("the work was not done: %w", err)
 		} else if !fi.Mode().IsRegular() || fi.Size() == 0 {
-			return fmt.Errorf("the work was not done: %s is no file with content", name)
+			return fmt.Errorf("the work was not done: %s is not a file, or is empty", name)
 		}
 		return nil
 	}

@@ -17,16 +17,16 @@ func init() { runtime.LockOSThread() }
 func main() {
 	status := make(chan int)
 	go func() {
-		deepen()
+		growStack()
 		status <- cli.Main(os.Args[1:])
 	}()
 	os.Exit(<-status)
 }
 
-// deepen grows the stack of a goroutine while there is nothing on it to copy.
+// growStack grows the stack of a goroutine while there is nothing on it to copy.
 //
 //go:noinline
-func deepen() (last byte) {
+func growStack() (last byte) {
 	var room [48 << 10]byte
 	return room[len(os.Args)]
 }

@@ -30,7 +30,7 @@ func quiet(t *tree, talking, entries string) []string {
 		program := slices.ContainsFunc(rows(entries), func(row string) bool { return strings.Fields(row)[0] == f.dir })
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if use := noise(f, n); use != "" && (!program || use != "os.Exit") {
-				bad = append(bad, fmt.Sprintf("%s: %s: only %s prints or ends the process", t.at(n), use, talking))
+				bad = append(bad, fmt.Sprintf("%s: %s: only %s prints or ends the process", t.position(n), use, talking))
 			}
 			return true
 		})
@@ -68,7 +68,7 @@ func hidden(t *tree, allowed string) []string {
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if s, ok := n.(*ast.SelectorExpr); ok && slices.Contains(hiding, s.Sel.Name) {
 				if x, ok := s.X.(*ast.Ident); ok && f.imports[x.Name] == "unicode" {
-					bad = append(bad, fmt.Sprintf("%s: unicode.%s: ask text.Hidden or text.Invisible", t.at(n), s.Sel.Name))
+					bad = append(bad, fmt.Sprintf("%s: unicode.%s: ask text.Hidden or text.Invisible", t.position(n), s.Sel.Name))
 				}
 			}
 			return true
@@ -91,7 +91,7 @@ func skips(t *tree, home string) []string {
 				return true
 			}
 			if s, ok := call.Fun.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow"}, s.Sel.Name) {
-				bad = append(bad, fmt.Sprintf("%s: %s: say what the test needs with %s.Need", t.at(n), s.Sel.Name, home))
+				bad = append(bad, fmt.Sprintf("%s: %s: say what the test needs with %s.Need", t.position(n), s.Sel.Name, home))
 			}
 			return true
 		})
@@ -118,7 +118,7 @@ func written(t *tree) []string {
 				return true
 			}
 			if bits, err := strconv.ParseUint(mode.Value, 0, 32); err == nil && bits&0o111 != 0 {
-				bad = append(bad, fmt.Sprintf("%s: WriteFile of a program: programs.Write holds off what forks meanwhile", t.at(n)))
+				bad = append(bad, fmt.Sprintf("%s: WriteFile of a program: programs.Write holds off what forks meanwhile", t.position(n)))
 			}
 			return true
 		})
@@ -154,7 +154,7 @@ func words(t *tree) []string {
 	for _, f := range t.files {
 		for _, c := range f.ast.Comments {
 			if m := later.FindString(c.Text()); m != "" {
-				bad = append(bad, fmt.Sprintf("%s: %q: a comment says how it is", t.at(c), m))
+				bad = append(bad, fmt.Sprintf("%s: %q: a comment says how it is", t.position(c), m))
 			}
 		}
 	}

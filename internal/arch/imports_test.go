@@ -44,7 +44,7 @@ func importOrder(t *tree, table, entries string) []string {
 	}
 	var bad []string
 	for _, f := range t.files {
-		here, known := place(f, places)
+		here, known := findLayer(f, places)
 		if !known && under(f.dir, "internal") {
 			bad = append(bad, fmt.Sprintf("%s: package %s has no place in the layer table", f.path, f.pkg()))
 			continue
@@ -62,9 +62,9 @@ func importOrder(t *tree, table, entries string) []string {
 	return bad
 }
 
-// place finds the layer of the package of f. A program below a package, such as a
+// findLayer finds the layer of the package of f. A program below a package, such as a
 // generator, needs no row: it is right above that package.
-func place(f *file, places map[string]layer) (layer, bool) {
+func findLayer(f *file, places map[string]layer) (layer, bool) {
 	here, known := places[f.pkg()]
 	if !known && f.helper() {
 		here, known = places[path.Dir(f.pkg())]

@@ -115,7 +115,7 @@ func linked(t *tree, packages, table string) []string {
 			}
 			row := strings.TrimPrefix(f.path, "internal/") + " " + use
 			if _, known := reasons[row]; !known {
-				bad = append(bad, fmt.Sprintf("%s: %s follows links in a tree that a run may be writing: use a descriptor", t.at(n), use))
+				bad = append(bad, fmt.Sprintf("%s: %s follows links in a tree that a run may be writing: use a descriptor", t.position(n), use))
 			}
 			reasons[row] = true
 			return true

@@ -33,7 +33,7 @@ func orphans(t *tree) []string {
 			})
 			if asked != nil && !looked {
 				bad = append(bad, fmt.Sprintf("%s: %s asks for a death signal, and does not look whether its parent lives after that (%s)",
-					t.at(asked), fn.Name.Name, strings.Join(survivors, ", ")))
+					t.position(asked), fn.Name.Name, strings.Join(survivors, ", ")))
 			}
 		}
 	}

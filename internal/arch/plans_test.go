@@ -26,7 +26,7 @@ func plans(t *tree, home string) []string {
 			ast.Inspect(fn.Body, func(n ast.Node) bool {
 				for _, left := range assigned(n) {
 					if inPlan(left, variables) {
-						bad = append(bad, fmt.Sprintf("%s: %s assigns to a field of a plan: let Plan.With add it", t.at(n), fn.Name.Name))
+						bad = append(bad, fmt.Sprintf("%s: %s assigns to a field of a plan: let Plan.With add it", t.position(n), fn.Name.Name))
 					}
 				}
 				return true

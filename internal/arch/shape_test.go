@@ -64,12 +64,12 @@ func budgets(t *tree, table string) []string {
 func function(t *tree, f *file, fn *ast.FuncDecl, allowed allowance) []string {
 	var bad []string
 	if fn.Name.Name == "init" && fn.Recv == nil && !f.test && !allowed.use("init "+f.path) {
-		bad = append(bad, t.at(fn)+": func init runs before anybody asked for it")
+		bad = append(bad, t.position(fn)+": func init runs before anybody asked for it")
 	}
 	n := t.lines(fn)
 	excused := f.test || isTable(fn)
 	if n > funcLinesMax || n > funcLines && !excused && !allowed.use("func "+f.path+" "+fn.Name.Name) {
-		bad = append(bad, fmt.Sprintf("%s: %s has %d lines, the budget is %d (with an exception %d)", t.at(fn), fn.Name.Name, n, funcLines, funcLinesMax))
+		bad = append(bad, fmt.Sprintf("%s: %s has %d lines, the budget is %d (with an exception %d)", t.position(fn), fn.Name.Name, n, funcLines, funcLinesMax))
 	}
 	return bad
 }

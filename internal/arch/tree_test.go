@@ -123,7 +123,7 @@ func (t *tree) lines(n ast.Node) int {
 	return t.fset.Position(n.End()).Line - t.fset.Position(n.Pos()).Line + 1
 }
 
-func (t *tree) at(n ast.Node) string {
+func (t *tree) position(n ast.Node) string {
 	p := t.fset.Position(n.Pos())
 	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
 }

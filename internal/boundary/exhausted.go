@@ -19,23 +19,23 @@ func Exhausted(err error) string {
 	case strings.Contains(err.Error(), "inotify_init") && errors.Is(err, syscall.EMFILE):
 		return "end some runs, or allow this user more watchers (sysctl fs.inotify.max_user_instances=1024) or this shell more files (ulimit -n 4096)"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "make room where the message says (see: df -h" + place(err) + "), or put the state of holdfast on another disk with XDG_STATE_HOME"
+		return "make room where the message says (see: df -h" + errorDirectory(err) + "), or put the state of holdfast on another disk with XDG_STATE_HOME"
 	case errors.Is(err, syscall.EFBIG):
 		return "allow larger files in this shell: ulimit -f unlimited"
 	case errors.Is(err, syscall.EMFILE):
 		return "allow more open files in this shell: ulimit -n 4096"
 	case errors.Is(err, syscall.ENFILE):
-		return "the machine has no open files left: end what holds many, or raise fs.file-max"
+		return "the machine has no open files left: end programs that hold many, or raise fs.file-max"
 	case errors.Is(err, syscall.ENOMEM):
-		return "the machine, or the control group of this shell, has no memory left: end something, or allow more"
+		return "the machine, or the control group of this shell, has no memory left: end some programs, or allow more"
 	case errors.Is(err, syscall.EAGAIN) && forks(err):
 		return "allow more processes in this shell (ulimit -u 4096), or end some of this user's"
 	}
 	return ""
 }
 
-// place is the path that an error is about, behind a space; "" for none.
-func place(err error) string {
+// errorDirectory is the path that an error is about, behind a space; "" for none.
+func errorDirectory(err error) string {
 	var path *fs.PathError
 	if !errors.As(err, &path) || !strings.HasPrefix(path.Path, "/") {
 		return ""

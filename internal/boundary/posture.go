@@ -101,7 +101,7 @@ func diffMounts(want, got []Mount) []string {
 		if !ok {
 			w, ok = enclosing(expected, m.Point)
 			if !ok {
-				out = append(out, fmt.Sprintf("%s is mounted, which the plan does not name", m.Point))
+				out = append(out, fmt.Sprintf("%s is mounted but not in the plan", m.Point))
 				continue
 			}
 			w.FSType = ""

@@ -59,7 +59,7 @@ func TestDiff(t *testing.T) {
 		}, "/usr/local is mounted rw"},
 		{"a mount below a file system of the boundary's own", func(p *Posture) {
 			p.Mounts = append(p.Mounts, Mount{Point: "/proc/x", FSType: "tmpfs", ReadOnly: true, NoSuid: true, NoDev: true, NoExec: true})
-		}, "/proc/x is mounted, which the plan does not name"},
+		}, "/proc/x is mounted but not in the plan"},
 		{"a mount whose name only begins like a tree", func(p *Posture) {
 			p.Mounts = append(p.Mounts, Mount{Point: "/usr2", ReadOnly: true, NoSuid: true, NoDev: true})
 		}, "/usr2 is mounted"},

@@ -183,7 +183,7 @@ func (e *CommandError) Hint() string {
 	case strings.ContainsAny(e.Name, " \t\n|&;<>$"):
 		return "it was given as one word: leave the quotes out, or hand the line to a shell: 'holdfast run -- sh -c LINE'"
 	case strings.HasPrefix(e.Name, "-"):
-		return "options of holdfast stand before the command: 'holdfast run [flags] -- CMD'; see 'holdfast run --help'"
+		return "options of holdfast go before the command: 'holdfast run [flags] -- CMD'; see 'holdfast run --help'"
 	case strings.Contains(e.Name, "/"):
 		return fmt.Sprintf("'holdfast why %s' says whether it is in view; 'holdfast run --ro DIR' shows a directory", e.Name)
 	default:
@@ -209,7 +209,7 @@ func (e *GapError) Hint() string {
 	if f.Mend != "" {
 		return f.Mend
 	}
-	return fmt.Sprintf("run 'holdfast doctor' for the way to mend it, or accept the loss with --without %s", f.Guarantee)
+	return fmt.Sprintf("run 'holdfast doctor' to see how to fix it, or accept the loss with --without %s", f.Guarantee)
 }
 
 // PostureError says that the boundary was not what the plan wants when it was

@@ -15,7 +15,7 @@ import (
 func examinerVerbs() []verb {
 	return []verb{
 		examinerVerb("prove", "Run the escape matrix against Holdfast, or against another sandbox"),
-		examinerVerb("model", "Serve a scripted model that agents can be tried with", "model"),
+		examinerVerb("model", "Serve a scripted model to try agents with", "model"),
 	}
 }
 

@@ -117,12 +117,12 @@ func silent(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: silent")
 	}
-	said := ts.ReadFile("stderr")
+	output := ts.ReadFile("stderr")
 	if !testenv.Have(testenv.FUSE) {
-		said = partial.ReplaceAllString(said, "")
+		output = partial.ReplaceAllString(output, "")
 	}
-	if said != "" {
-		ts.Fatalf("standard error has: %s", said)
+	if output != "" {
+		ts.Fatalf("standard error has: %s", output)
 	}
 }
 

@@ -31,7 +31,7 @@ func (q *Queue) Answer(s Signed) error {
 	}
 	q.mu.Lock()
 	p, err := q.answerable(a)
-	if err == nil && p.ends.over(q.clock.moment()) {
+	if err == nil && p.ends.reached(q.clock.moment()) {
 		// If the machine slept, the timer has not fired yet.
 		p.claim(outcomeTimeout)
 		q.mu.Unlock()
@@ -54,11 +54,11 @@ func (q *Queue) Answer(s Signed) error {
 // verify checks the signer of s, and that s is of this session.
 func (q *Queue) verify(s Signed) error {
 	known := slices.ContainsFunc(q.config.Approvers, func(k ed25519.PublicKey) bool { return k.Equal(ed25519.PublicKey(s.Key)) })
-	if !known || !ed25519.Verify(s.Key, s.Answer.signed(), s.Signature) {
+	if !known || !ed25519.Verify(s.Key, s.Answer.signedText(), s.Signature) {
 		return ErrForged
 	}
 	if s.Answer.Session != q.config.Session {
-		return fmt.Errorf("%w: it is of the run %s", ErrMismatch, Visible(s.Answer.Session))
+		return fmt.Errorf("%w: it belongs to the run %s", ErrMismatch, Visible(s.Answer.Session))
 	}
 	return s.Answer.check()
 }
@@ -79,12 +79,12 @@ func (a Answer) check() error {
 	case !a.Allow:
 		return nil
 	case a.Uses < 0:
-		return bad("it allows less than nothing")
+		return bad("it allows a negative number of uses")
 	}
 	switch a.Scope {
 	case Once:
 		if a.For != 0 || a.Uses > 1 || a.Directory {
-			return bad("once is one use, of this alone")
+			return bad("scope once is a single use of this request alone")
 		}
 	case Session:
 		if a.For != 0 {
@@ -92,10 +92,10 @@ func (a Answer) check() error {
 		}
 	case For:
 		if a.For <= 0 || a.For > Longest || a.For%time.Second != 0 {
-			return bad(fmt.Sprintf("the time is not one of whole seconds up to %v", Longest))
+			return bad(fmt.Sprintf("the time must be in whole seconds, at most %v", Longest))
 		}
 	default:
-		return bad("its scope is none of once, session and for")
+		return bad("its scope is not once, session or for")
 	}
 	return nil
 }
@@ -105,13 +105,13 @@ func (q *Queue) answerable(a Answer) (*pending, error) {
 	p := q.pending[a.Request]
 	switch {
 	case a.Grant != "":
-		return nil, fmt.Errorf("%w: it takes back an approval", ErrMismatch)
+		return nil, fmt.Errorf("%w: it revokes an approval", ErrMismatch)
 	case p == nil && q.recent.has(a.Request):
-		return nil, fmt.Errorf("%w: %s", ErrAnswered, q.recent.how(a.Request))
+		return nil, fmt.Errorf("%w: %s", ErrAnswered, q.recent.endText(a.Request))
 	case p == nil || p.state == recording:
 		return nil, ErrUnknown
 	case p.Nonce != a.Nonce:
-		return nil, fmt.Errorf("%w: the request is another one of the same name", ErrMismatch)
+		return nil, fmt.Errorf("%w: the request is another one with the same name", ErrMismatch)
 	case p.Digest != a.Digest:
 		return nil, fmt.Errorf("%w: what would happen is not what was shown", ErrMismatch)
 	case p.state == deciding:
@@ -145,7 +145,7 @@ func (q *Queue) settle(p *pending, v decision) error {
 	}
 	now := q.clock.moment()
 	if g == nil {
-		q.limits.denied(p.Digest, v.outcome, now.mono)
+		q.limits.noteDenial(p.Digest, v.outcome, now.mono)
 	}
 	p.decided.at = now.wall
 	q.recent.add(p.ID, p.decided)
@@ -222,11 +222,11 @@ func (q *Queue) reopen(p *pending, rest []*waiter, now moment) (again *pending, 
 	if q.closed {
 		return nil, outcomeClosed, reasonClosed
 	}
-	if why := q.limits.ask(p.Digest, len(q.pending), now.mono); why != "" {
+	if why := q.limits.admit(p.Digest, len(q.pending), now.mono); why != "" {
 		return nil, outcomeLimit, why
 	}
 	asked := question{attempt: rest[0].attempt, rule: p.Rule, reason: p.Reason, digest: p.Digest}
-	return q.open(asked, rest, now), "", ""
+	return q.newPending(asked, rest, now), "", ""
 }
 
 // Revoke takes a grant back: it covers nothing that is asked afterwards, and
@@ -239,16 +239,16 @@ func (q *Queue) Revoke(s Signed) error {
 	defer q.ops.Done()
 	err := q.verify(s)
 	if err == nil && (a.Grant == "" || a.Request != "" || a.Allow) {
-		err = fmt.Errorf("%w: it takes nothing back", ErrMismatch)
+		err = fmt.Errorf("%w: it revokes nothing", ErrMismatch)
 	}
 	if err != nil {
-		return fmt.Errorf("taking back %s: %w", Visible(a.Grant), err)
+		return fmt.Errorf("revoking %s: %w", Visible(a.Grant), err)
 	}
 	q.mu.Lock()
 	i := slices.IndexFunc(q.grants, func(g *grant) bool { return g.ID == a.Grant })
 	if i < 0 {
 		q.mu.Unlock()
-		return fmt.Errorf("taking back %s: %w: it is used up, over, or was taken back", Visible(a.Grant), ErrUnknown)
+		return fmt.Errorf("revoking %s: %w: it is used up, expired or already revoked", Visible(a.Grant), ErrUnknown)
 	}
 	g := q.grants[i]
 	g.stop()
@@ -257,7 +257,7 @@ func (q *Queue) Revoke(s Signed) error {
 	q.mu.Unlock()
 	defer g.end() // whether or not it can be recorded
 	if err := q.recordRevoke(g.Grant, s); err != nil {
-		return fmt.Errorf("taking back %s, which holds: %w", g.ID, err)
+		return fmt.Errorf("revoking %s, which holds: %w", g.ID, err)
 	}
 	return nil
 }

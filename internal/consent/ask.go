@@ -27,7 +27,7 @@ type pending struct {
 	ends    moment
 	timer   *time.Timer
 	waiters []*waiter
-	decided ended // how, once state is deciding
+	decided requestEnd // how, once state is deciding
 }
 
 // waiter is one attempt.
@@ -64,7 +64,7 @@ func (q *Queue) Ask(a event.Attempt, rule, reason string) event.Ruling {
 	asked.digest = q.digest(a)
 	now := q.clock.moment()
 	q.mu.Lock()
-	if g := q.covering(a, now); g != nil {
+	if g := q.coveringGrant(a, now); g != nil {
 		g.Used++
 		used, over := g.Grant, g.over
 		q.dropUsed(g)
@@ -99,8 +99,8 @@ type question struct {
 	rule, reason, digest string
 }
 
-// covering is a grant that covers a; nil for none.
-func (q *Queue) covering(a event.Attempt, now moment) *grant {
+// coveringGrant is a grant that covers a; nil for none.
+func (q *Queue) coveringGrant(a event.Attempt, now moment) *grant {
 	for _, g := range q.grants {
 		if g.live(now) && q.cover(&g.Covers, a) && g.Verify(q.GrantKey()) {
 			return g
@@ -111,7 +111,7 @@ func (q *Queue) covering(a event.Attempt, now moment) *grant {
 
 // use records a use that was taken of g, and then allows the attempt, until over.
 func (q *Queue) use(asked question, g Grant, over <-chan struct{}) event.Ruling {
-	q.changed()
+	q.notifyWatchers()
 	if err := q.recordUse(asked, g); err != nil {
 		return event.Ruling{Verdict: event.Denied, Rule: asked.rule, Reason: "the use of an approval could not be recorded"}
 	}
@@ -124,7 +124,7 @@ func (q *Queue) join(asked question, now moment) (w *waiter, fresh *pending, why
 	w = &waiter{attempt: asked.attempt, ruling: make(chan event.Ruling, 1)}
 	if p := q.same[asked.digest+asked.rule]; p != nil && p.state != deciding {
 		if len(p.waiters) >= q.config.Limits.Waiters {
-			return nil, nil, "too many of the same wait already"
+			return nil, nil, "too many identical requests are already waiting"
 		}
 		w.at = p
 		p.waiters = append(p.waiters, w)
@@ -132,14 +132,14 @@ func (q *Queue) join(asked question, now moment) (w *waiter, fresh *pending, why
 		q.wake()
 		return w, nil, ""
 	}
-	if why := q.limits.ask(asked.digest, len(q.pending), now.mono); why != "" {
+	if why := q.limits.admit(asked.digest, len(q.pending), now.mono); why != "" {
 		return nil, nil, why
 	}
-	return w, q.open(asked, []*waiter{w}, now), ""
+	return w, q.newPending(asked, []*waiter{w}, now), ""
 }
 
-// open makes a request, which is not shown before it is published. The lock is held.
-func (q *Queue) open(asked question, waiters []*waiter, now moment) *pending {
+// newPending makes a request, which is not shown before it is published. The lock is held.
+func (q *Queue) newPending(asked question, waiters []*waiter, now moment) *pending {
 	ends := now.add(q.config.Timeout)
 	p := &pending{ends: ends, waiters: waiters, Request: Request{
 		ID: q.newID(), Nonce: rand.Text(), Session: q.config.Session, Asked: now.wall, Expires: ends.wall,

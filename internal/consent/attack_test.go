@@ -131,7 +131,7 @@ func TestAMomentIsOverByEitherClock(t *testing.T) {
 		{"the clock was set back", moment{wall.Add(-time.Hour), time.Minute}, true},
 		{"the machine slept", moment{wall.Add(time.Hour), time.Second}, true},
 	} {
-		if got := end.over(tt.now); got != tt.want {
+		if got := end.reached(tt.now); got != tt.want {
 			t.Errorf("%s: %t", tt.name, got)
 		}
 	}

@@ -37,7 +37,7 @@ func Waits(ctx context.Context, state string) ([]Waiting, error) {
 			return nil, ctx.Err()
 		}
 		if errors.Is(err, control.ErrSilent) {
-			silent = append(silent, fmt.Errorf("what the run %s asks is not known: %w", name, err))
+			silent = append(silent, fmt.Errorf("what the run %s is asking about is not known: %w", name, err))
 		}
 		if err == nil && a.Waiting != nil { // a run may end meanwhile
 			out = append(out, *a.Waiting)
@@ -58,7 +58,7 @@ func RevokeGrant(ctx context.Context, state, session string, s Signed) error {
 
 func send(ctx context.Context, state, session string, o order) error {
 	if session == "" || strings.ContainsRune(session, '/') || strings.HasPrefix(session, ".") {
-		return fmt.Errorf("%q is no session", session)
+		return fmt.Errorf("%q is not a session", session)
 	}
 	err := control.Exchange(ctx, filepath.Join(state, "sessions", session), o, nil)
 	if errors.Is(err, control.ErrEnded) {
@@ -86,11 +86,11 @@ func FollowWaits(ctx context.Context, state string, show func([]Waiting)) error 
 	defer look.Stop()
 	first := true
 	for {
-		if err := f.look(state); err != nil {
+		if err := f.refreshSessions(state); err != nil {
 			return err
 		}
 		if first {
-			show(f.all())
+			show(f.snapshot())
 			first = false
 		}
 		for waiting := true; waiting; {
@@ -98,8 +98,8 @@ func FollowWaits(ctx context.Context, state string, show func([]Waiting)) error 
 			case <-ctx.Done():
 				return ctx.Err()
 			case n := <-f.news:
-				if f.take(n) {
-					show(f.all())
+				if f.applyNews(n) {
+					show(f.snapshot())
 				}
 			case <-look.C:
 				waiting = false
@@ -123,8 +123,8 @@ type news struct {
 	over, gone bool
 }
 
-// look starts listening to new sessions, and forgets those that ended.
-func (f *follower) look(state string) error {
+// refreshSessions starts listening to new sessions, and forgets those that ended.
+func (f *follower) refreshSessions(state string) error {
 	dirs, err := control.Sessions(state)
 	if err != nil {
 		return err
@@ -132,13 +132,13 @@ func (f *follower) look(state string) error {
 	for name, dir := range dirs {
 		if _, known := f.now[name]; !known {
 			f.now[name] = nil
-			go f.listen(name, dir)
+			go f.listenTo(name, dir)
 		}
 	}
 	return nil
 }
 
-func (f *follower) take(n news) (changed bool) {
+func (f *follower) applyNews(n news) (changed bool) {
 	before := f.now[n.session]
 	switch {
 	case n.gone:
@@ -152,8 +152,8 @@ func (f *follower) take(n news) (changed bool) {
 	return before != nil
 }
 
-// all returns what is asked, in the order in which the sessions began.
-func (f *follower) all() []Waiting {
+// snapshot returns what is asked, in the order in which the sessions began.
+func (f *follower) snapshot() []Waiting {
 	out := []Waiting{}
 	for _, name := range slices.Sorted(maps.Keys(f.now)) {
 		if w := f.now[name]; w != nil {
@@ -163,8 +163,8 @@ func (f *follower) all() []Waiting {
 	return out
 }
 
-// listen passes on what one session sends, until its end.
-func (f *follower) listen(name, dir string) {
+// listenTo passes on what one session sends, until its end.
+func (f *follower) listenTo(name, dir string) {
 	end := news{session: name, over: true, gone: true}
 	defer func() {
 		select {

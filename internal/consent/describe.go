@@ -48,7 +48,7 @@ type description struct {
 	long  bool // it is too long to be shown in full
 }
 
-func (s *description) say(name, format string, args ...any) {
+func (s *description) addLine(name, format string, args ...any) {
 	s.lines = append(s.lines, Line{Name: name, Text: fmt.Sprintf(format, args...)})
 }
 
@@ -56,8 +56,8 @@ func (s *description) warn(format string, args ...any) {
 	s.lines = append(s.lines, Line{Name: "unusual", Text: fmt.Sprintf(format, args...), Warn: true})
 }
 
-// most is how much of a text is shown, in characters.
-func (s *description) most() int {
+// textLimit is how much of a text is shown, in characters.
+func (s *description) textLimit() int {
 	if s.long {
 		return longest
 	}
@@ -66,7 +66,7 @@ func (s *description) most() int {
 
 // text shows a text that came from inside, and what a reader might miss in it.
 func (s *description) text(name, text string) {
-	s.say(name, "%s", quote(text, s.most()))
+	s.addLine(name, "%s", quote(text, s.textLimit()))
 	s.notes(name, text)
 }
 
@@ -83,7 +83,7 @@ func (s *description) notes(name, text string) {
 func Describe(r Request) []Line {
 	a := r.Attempt
 	s := description{long: tooLong(a)}
-	s.say("would happen", "%s", Summary(a))
+	s.addLine("would happen", "%s", Summary(a))
 	switch a.Kind {
 	case event.KindExec:
 		s.exec(r)
@@ -105,51 +105,51 @@ func Describe(r Request) []Line {
 	if r.Reason != "" {
 		rule = strings.TrimPrefix(rule+": "+Visible(r.Reason), ": ")
 	}
-	s.say("rule", "%s", rule)
+	s.addLine("rule", "%s", rule)
 	if r.Count > 1 {
-		s.say("waiting", "%d that are the same; once is for the first of them", r.Count)
+		s.addLine("waiting", "%d that are the same; once is for the first of them", r.Count)
 	}
-	s.say("until", "%s UTC, and then it is denied", r.Expires.UTC().Format(time.TimeOnly))
+	s.addLine("until", "%s UTC, and then it is denied", r.Expires.UTC().Format(time.TimeOnly))
 	s.scopes(r)
 	return s.lines
 }
 
 func (s *description) scopes(r Request) {
-	s.say("once", "%s", Words(r, Once, false))
+	s.addLine("once", "%s", Words(r, Once, false))
 	if why := r.Limited(); why != "" {
 		s.warn("it can be allowed only once: %s", why)
 		return
 	}
-	s.say("session", "%s", Words(r, Session, false))
-	s.say("for a time", "the same as session, for the time that you say")
+	s.addLine("session", "%s", Words(r, Session, false))
+	s.addLine("for a time", "the same as session, for the time that you give")
 	if d := path.Dir(r.Attempt.Path); r.Attempt.Kind == event.KindFile && path.IsAbs(d) && d != "/" {
-		s.say("directory", "%s", Words(r, Session, true))
+		s.addLine("directory", "%s", Words(r, Session, true))
 	}
 }
 
 // exec describes what would be executed.
 func (s *description) exec(r Request) {
 	a, p := r.Attempt, r.Attempt.Process
-	s.say("program", "%s", program(p.Executable, p.SHA256, s.most()))
+	s.addLine("program", "%s", program(p.Executable, p.SHA256, s.textLimit()))
 	s.notes("program", p.Executable)
 	if a.Path != "" && a.Path != p.Executable && a.Path != a.Script {
 		s.text("asked for as", a.Path)
 	}
 	if a.Script != "" {
-		s.say("script", "%s, which the program interprets", program(a.Script, a.ScriptSHA256, s.most()))
+		s.addLine("script", "%s, which the program interprets", program(a.Script, a.ScriptSHA256, s.textLimit()))
 		s.notes("script", a.Script)
 	}
-	s.arguments(executed(a), a.Cut)
+	s.arguments(executedArgs(a), a.Cut)
 	s.text("in directory", p.Cwd)
 	if a.ParentExecutable != "" && len(r.Chain) == 0 {
 		s.text("started by", a.ParentExecutable)
 	}
 	s.environment(a)
 	if !systemFile(p.Executable) {
-		s.warn("the program is not in a directory of the system")
+		s.warn("the program is not in a system directory")
 	}
 	if r.Writable {
-		s.warn("what would be executed can be written by what runs inside")
+		s.warn("programs inside can write what would be executed")
 	}
 	if p.SHA256 == "" {
 		s.warn("the content of the program is not known")
@@ -158,7 +158,7 @@ func (s *description) exec(r Request) {
 		s.warn("the content of the script is not known")
 	}
 	if len(p.Argv) > 0 && a.Script == "" && path.Base(p.Argv[0]) != path.Base(p.Executable) {
-		s.warn("it calls itself %s", quote(p.Argv[0], s.most()))
+		s.warn("it calls itself %s", quote(p.Argv[0], s.textLimit()))
 	}
 	if a.Cut {
 		s.warn("not all of its arguments are known")
@@ -172,7 +172,7 @@ func (s *description) arguments(argv []string, cut bool) {
 	if cut {
 		count = "more than " + count
 	}
-	s.say("arguments", "%s", count)
+	s.addLine("arguments", "%s", count)
 	for i := 1; i < len(argv); i++ {
 		if left := len(argv) - lastArguments - i; s.long && i > firstArguments && left > 0 {
 			s.warn("%d arguments are not shown here, of %d bytes", left, total(argv[i:i+left]))
@@ -207,15 +207,15 @@ func (s *description) network(a event.Attempt) {
 	if a.Name != "" {
 		s.text("credential", a.Name)
 	}
-	s.say("host", "%s", host(a))
+	s.addLine("host", "%s", host(a))
 	if strings.ContainsFunc(a.Host, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		s.warn("the name of the host is not of Latin letters: %s", Quote(a.Host))
+		s.warn("the host name is not in Latin letters: %s", Quote(a.Host))
 	} else if strings.Contains("."+strings.ToLower(a.Host), ".xn--") {
-		s.warn("the name of the host stands for one that is not of Latin letters")
+		s.warn("the host name encodes one that is not in Latin letters")
 	}
-	s.say("port", "%d", a.Port)
+	s.addLine("port", "%d", a.Port)
 	if a.Protocol != "" {
-		s.say("protocol", "%s", Visible(a.Protocol))
+		s.addLine("protocol", "%s", Visible(a.Protocol))
 	}
 	if a.Method != "" {
 		s.text("method", a.Method)
@@ -237,7 +237,7 @@ func (s *description) tool(a event.Attempt) {
 	if a.Agent != "" {
 		s.text("agent", a.Agent)
 	}
-	s.say("arguments", "%s", visible(a.Arguments, s.most()))
+	s.addLine("arguments", "%s", visible(a.Arguments, s.textLimit()))
 	s.notes("arguments", a.Arguments)
 	if s.long {
 		s.warn("the arguments have %d bytes, and are not all shown", len(a.Arguments))
@@ -256,9 +256,9 @@ func (s *description) asker(a event.Attempt) {
 		}
 		return
 	}
-	s.say("asked by", "%s", program(p.Executable, p.SHA256, s.most()))
+	s.addLine("asked by", "%s", program(p.Executable, p.SHA256, s.textLimit()))
 	if len(p.Argv) > 0 {
-		s.say("which is", "%s", command(event.Attempt{Process: p}))
+		s.addLine("which is", "%s", command(event.Attempt{Process: p}))
 	}
 	s.notes("asked by", p.Executable)
 }
@@ -269,13 +269,13 @@ const longestChain = 8
 func (s *description) chain(chain []Asker) {
 	for i, c := range chain {
 		if i == longestChain && len(chain) > i+1 {
-			s.say("started by", "%d more", len(chain)-i)
+			s.addLine("started by", "%d more", len(chain)-i)
 			return
 		}
 		text := command(event.Attempt{Process: event.Process{Executable: c.Executable, Argv: c.Argv}})
 		if c.PID > 0 {
 			text += fmt.Sprintf(" (pid %d)", c.PID)
 		}
-		s.say("started by", "%s", text)
+		s.addLine("started by", "%s", text)
 	}
 }

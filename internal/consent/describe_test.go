@@ -36,8 +36,8 @@ const ruleAndTime = `  rule: holdfast.yaml:3: pushes leave the machine
 `
 
 const scopesOfExec = `  once: this one start; the next is asked about again
-  session: until the run ends: each start of the same program (path and content) with the same arguments in the same order, in the same directory, started by the same program, with the same variables in its environment; not what files make of it then
-  for a time: the same as session, for the time that you say
+  session: until the run ends: each start of the same program (path and content) with the same arguments in the same order, in the same directory, started by the same program, with the same variables in its environment; not with the values that files give it then
+  for a time: the same as session, for the time that you give
 `
 
 // described are requests and what is shown of them.
@@ -85,8 +85,8 @@ func described() map[string]struct {
 ! unusual: 3: it holds control characters, which move the cursor or rewrite a line: 2
   in directory: /home/you/project
   started by: /bin/bash
-! unusual: the program is not in a directory of the system
-! unusual: what would be executed can be written by what runs inside
+! unusual: the program is not in a system directory
+! unusual: programs inside can write what would be executed
 ! unusual: the content of the program is not known
 ! unusual: it calls itself git
   rule: holdfast.yaml:3
@@ -112,12 +112,12 @@ func described() map[string]struct {
   which is: git commit
 ` + ruleAndTime + `  once: this one change; the next is asked about again
   session: until the run ends: the same change of exactly this path, by the same program (path and content)
-  for a time: the same as session, for the time that you say
-  directory: until the run ends: everything below the directory /home/you/other/src at any depth, but not the directory itself nor what links in it lead to: write, create, make directories, cut, rename and link within it, delete, by the same program (path and content)
+  for a time: the same as session, for the time that you give
+  directory: until the run ends: everything below the directory /home/you/other/src at any depth, but not the directory itself nor what links in it lead to: write, create, make directories, change lengths, rename and link within it, delete, by the same program (path and content)
 `},
 		"a request": {request, `  would happen: POST https://\u{0430}pi.example.org:443/a b
   host: \u{0430}pi.example.org
-! unusual: the name of the host is not of Latin letters: $'\u{0430}pi.example.org'
+! unusual: the host name is not in Latin letters: $'\u{0430}pi.example.org'
   port: 443
   protocol: tls
   method: POST
@@ -125,8 +125,8 @@ func described() map[string]struct {
 ! unusual: no rule of the policy allows this destination
 ! unusual: which program asks is not known
 ` + ruleAndTime + `  once: this one request; the next is asked about again
-  session: until the run ends: each POST of exactly https://\u{0430}pi.example.org:443/a b, whatever its query and content, by any program inside of which it cannot be told which it is
-  for a time: the same as session, for the time that you say
+  session: until the run ends: each POST of exactly https://\u{0430}pi.example.org:443/a b, whatever its query and content, by any program inside that cannot be identified
+  for a time: the same as session, for the time that you give
 `},
 		"a tool": {tool, `  would happen: call the tool query of db with {"sql":"drop table a"}
   tool: query

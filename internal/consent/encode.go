@@ -38,8 +38,8 @@ func (f *fields) list(texts []string) {
 	f.add(texts...)
 }
 
-// signed is the text of an answer that is signed.
-func (a Answer) signed() []byte {
+// signedText is the text of an answer that is signed.
+func (a Answer) signedText() []byte {
 	var f fields
 	f.add(headAnswer, a.Session, a.Request, a.Nonce, a.Digest, a.Grant,
 		strconv.FormatBool(a.Allow), string(a.Scope), strconv.FormatInt(int64(a.For/time.Second), 10),
@@ -49,11 +49,11 @@ func (a Answer) signed() []byte {
 
 // Sign signs an answer with an approver's key.
 func Sign(a Answer, key ed25519.PrivateKey) Signed {
-	return Signed{Answer: a, Key: key.Public().(ed25519.PublicKey), Signature: ed25519.Sign(key, a.signed())}
+	return Signed{Answer: a, Key: key.Public().(ed25519.PublicKey), Signature: ed25519.Sign(key, a.signedText())}
 }
 
-// signed is the text of a grant that is signed.
-func (g Grant) signed() []byte {
+// signedText is the text of a grant that is signed.
+func (g Grant) signedText() []byte {
 	var f fields
 	f.add(headGrant, g.ID, g.Session, g.Covers.text(), g.Rule, g.Request, string(g.Scope),
 		stamp(g.Begun), stamp(g.Expires), strconv.Itoa(g.Uses), g.By, g.Via, g.Reason)

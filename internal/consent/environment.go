@@ -23,14 +23,14 @@ func (s *description) environment(a event.Attempt) {
 			s.warn("%d variables of its environment are not shown here, of %d bytes", len(all)-i, total(all[i:]))
 			break
 		}
-		text := quote(v, s.most())
+		text := quote(v, s.textLimit())
 		if !strings.Contains(v, "=") {
-			text += ", which is not set any more"
+			text += ", which is no longer set"
 		}
 		if i < len(known) {
 			s.warn("environment: %s", text)
 		} else {
-			s.say("environment", "%s", text)
+			s.addLine("environment", "%s", text)
 		}
 		s.notes("environment", v)
 	}

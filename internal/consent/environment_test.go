@@ -31,7 +31,7 @@ func TestDescribeEnvironment(t *testing.T) {
 	}{
 		"none": {nil, false, ""},
 		"some": {[]string{"CI=1", "GIT_CONFIG_COUNT=1", "GIT_EXEC_PATH", "https_proxy=http://h\x1b[2K"}, false, `! unusual: environment: GIT_CONFIG_COUNT=1
-! unusual: environment: GIT_EXEC_PATH, which is not set any more
+! unusual: environment: GIT_EXEC_PATH, which is no longer set
 ! unusual: environment: $'https_proxy=http://h\u{001B}[2K'
 ! unusual: environment: it holds control characters, which move the cursor or rewrite a line: 1
   environment: CI=1

@@ -73,7 +73,7 @@ func (q *Queue) coverOf(a event.Attempt, directory bool) Covers {
 
 // cover reports whether c is about exactly a.
 func (q *Queue) cover(c *Covers, a event.Attempt) bool {
-	if c.Kind != a.Kind || limited(a) != "" {
+	if c.Kind != a.Kind || onceReason(a) != "" {
 		return false
 	}
 	if !c.Directory {
@@ -93,8 +93,8 @@ func below(p, dir string) bool {
 	return path.IsAbs(p) && path.Clean(p) == p && strings.HasPrefix(p, dir+"/")
 }
 
-// limited returns why an attempt can be allowed only once.
-func limited(a event.Attempt) string {
+// onceReason returns why an attempt can be allowed only once.
+func onceReason(a event.Attempt) string {
 	switch exec := a.Kind == event.KindExec; {
 	case a.Cut:
 		return "not all of its arguments are known"
@@ -123,7 +123,7 @@ type grant struct {
 
 // live reports whether g can be used at that time.
 func (g *grant) live(now moment) bool {
-	return (g.Uses == 0 || g.Used < g.Uses) && (g.Expires.IsZero() || !g.ends.over(now))
+	return (g.Uses == 0 || g.Used < g.Uses) && (g.Expires.IsZero() || !g.ends.reached(now))
 }
 
 func (g *grant) stop() {
@@ -134,11 +134,11 @@ func (g *grant) stop() {
 
 // Verify reports whether g is as the queue with that key signed it.
 func (g Grant) Verify(key ed25519.PublicKey) bool {
-	return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, g.signed(), g.Signature)
+	return len(key) == ed25519.PublicKeySize && ed25519.Verify(key, g.signedText(), g.Signature)
 }
 
-// left is how many uses are left, in words.
-func (g Grant) left() string { return amount(g.Uses, g.Uses-g.Used) }
+// usesLeft is how many uses are left, in words.
+func (g Grant) usesLeft() string { return amount(g.Uses, g.Uses-g.Used) }
 
 // For is how long g holds; 0 for as long as the run.
 func (g Grant) For() time.Duration {
@@ -169,7 +169,7 @@ func (q *Queue) grant(p *pending, a Answer) *grant {
 	q.mu.Lock()
 	g.ID = q.newID()
 	q.mu.Unlock()
-	g.Signature = ed25519.Sign(q.config.Grant, g.signed())
+	g.Signature = ed25519.Sign(q.config.Grant, g.signedText())
 	return g
 }
 

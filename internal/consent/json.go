@@ -54,12 +54,12 @@ func (t *bytesText) UnmarshalText(b []byte) error {
 		case i+3 < len(b) && b[i+1] == 'x':
 			v, err := strconv.ParseUint(string(b[i+2:i+4]), 16, 8)
 			if err != nil {
-				return fmt.Errorf("the text %q has an escape that is none", b)
+				return fmt.Errorf("the text %q has an invalid escape", b)
 			}
 			out = append(out, byte(v))
 			i += 3
 		default:
-			return fmt.Errorf("the text %q has an escape that is none", b)
+			return fmt.Errorf("the text %q has an invalid escape", b)
 		}
 	}
 	*t = bytesText(out)
@@ -112,7 +112,7 @@ func strict(b []byte, into any) error {
 		return err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return fmt.Errorf("there is more after it")
+		return fmt.Errorf("something follows it")
 	}
 	return nil
 }

@@ -149,8 +149,8 @@ func TestTheDocumentsExample(t *testing.T) {
 	}
 	key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32))
 	s := Sign(a, key)
-	if want := strings.ReplaceAll(block("text"), `\x9b`, "\x9b"); string(a.signed()) != want {
-		t.Errorf("signed is\n%q, the document says\n%q", a.signed(), want)
+	if want := strings.ReplaceAll(block("text"), `\x9b`, "\x9b"); string(a.signedText()) != want {
+		t.Errorf("signed is\n%q, the document says\n%q", a.signedText(), want)
 	}
 	if got, want := base64.StdEncoding.EncodeToString(s.Signature), block("text"); got != want {
 		t.Errorf("the signature is\n%s, the document says\n%s", got, want)

@@ -27,29 +27,29 @@ func newLimiter(l Limits) limiter {
 	return limiter{limits: l, denials: map[string]*denial{}, tallies: map[string]*tally{}}
 }
 
-// ask counts one more request, or returns why it must not be made.
-func (l *limiter) ask(digest string, pending int, now time.Duration) string {
+// admit counts one more request, or returns why it must not be made.
+func (l *limiter) admit(digest string, pending int, now time.Duration) string {
 	if now < l.calm {
-		return "too much was asked a short while ago, and nobody is asked until that is over"
+		return "too much was asked a short while ago: nobody is asked until that has passed"
 	}
 	if d := l.denials[digest]; d != nil && d.n >= l.limits.Again && now-d.last < l.limits.Calm {
-		return fmt.Sprintf("it was denied %d times already, and nobody is asked again about it for some time", d.n)
+		return fmt.Sprintf("it was denied %d times already: nobody is asked about it again for some time", d.n)
 	}
 	if pending >= l.limits.Pending {
-		return fmt.Sprintf("%d requests wait for an answer already", pending)
+		return fmt.Sprintf("%d requests are already waiting for an answer", pending)
 	}
 	l.asked = slices.DeleteFunc(l.asked, func(t time.Duration) bool { return now-t >= time.Minute })
 	if len(l.asked) >= l.limits.PerMinute {
 		l.calm = now + l.limits.Calm
-		return fmt.Sprintf("more than %d things were asked within a minute, and nobody is asked any more for some time", l.limits.PerMinute)
+		return fmt.Sprintf("more than %d things were asked within a minute: nobody is asked for some time", l.limits.PerMinute)
 	}
 	l.asked = append(l.asked, now)
 	return ""
 }
 
-// denied notes that a request was not allowed. A request that ended by itself
+// noteDenial notes that a request was not allowed. A request that ended by itself
 // is not a denial.
-func (l *limiter) denied(digest, outcome string, now time.Duration) {
+func (l *limiter) noteDenial(digest, outcome string, now time.Duration) {
 	if outcome != outcomeAnswer && outcome != outcomeTimeout {
 		return
 	}

@@ -34,7 +34,7 @@ func Notes(s string) []string {
 		{found.control, "control characters, which move the cursor or rewrite a line"},
 		{found.order, "characters that change the order in which a line is shown"},
 		{found.hidden, "characters that cannot be seen"},
-		{found.bad, "bytes that are no characters"},
+		{found.bad, "bytes that are not characters"},
 	} {
 		if k.n > 0 {
 			notes = append(notes, fmt.Sprintf("it holds %s: %d", k.text, k.n))

@@ -38,7 +38,7 @@ func outcomeWords(outcome string) string {
 	case "nobody":
 		return "this run asks nobody"
 	case "gone":
-		return "whoever asked did not wait"
+		return "the asking program did not wait"
 	case "closed":
 		return "the run ended first"
 	case "limit":
@@ -48,7 +48,7 @@ func outcomeWords(outcome string) string {
 	case "more":
 		return "not listed"
 	case OutcomeIgnored:
-		return "an answer that counts for nothing"
+		return "an answer that was ignored"
 	}
 	return ""
 }

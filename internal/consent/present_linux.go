@@ -17,15 +17,15 @@ const presentFile = "attending"
 // announcePresence says that somebody is there to answer, until leave is called.
 func announcePresence(state string) (leave func(), err error) {
 	if err := os.MkdirAll(state, 0o700); err != nil {
-		return nil, fmt.Errorf("saying that somebody is there: %w", err)
+		return nil, fmt.Errorf("announcing that an approver is present: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(state, presentFile), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("saying that somebody is there: %w", err)
+		return nil, fmt.Errorf("announcing that an approver is present: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("saying that somebody is there: %w", err)
+		return nil, fmt.Errorf("announcing that an approver is present: %w", err)
 	}
 	return func() { f.Close() }, nil
 }

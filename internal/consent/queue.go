@@ -87,11 +87,11 @@ func New(c Config) (*Queue, error) {
 		c.Grant = key
 	}
 	if len(c.Grant) != ed25519.PrivateKeySize {
-		return nil, errors.New("making a queue for approvals: the key for grants is none of ed25519")
+		return nil, errors.New("making a queue for approvals: the key for grants is not an ed25519 key")
 	}
 	for _, k := range c.Approvers {
 		if len(k) != ed25519.PublicKeySize {
-			return nil, errors.New("making a queue for approvals: an approver's key is none of ed25519")
+			return nil, errors.New("making a queue for approvals: an approver's key is not an ed25519 key")
 		}
 	}
 	if c.Now == nil {
@@ -166,5 +166,5 @@ type moment struct {
 
 func (m moment) add(d time.Duration) moment { return moment{m.wall.Add(d), m.mono + d} }
 
-// over reports whether m has come by either clock.
-func (m moment) over(now moment) bool { return !now.wall.Before(m.wall) || now.mono >= m.mono }
+// reached reports whether m has come by either clock.
+func (m moment) reached(now moment) bool { return !now.wall.Before(m.wall) || now.mono >= m.mono }

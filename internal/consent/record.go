@@ -24,7 +24,7 @@ const (
 
 const (
 	reasonClosed  = "the run ended before there was an answer"
-	reasonGone    = "whoever asked is gone"
+	reasonGone    = "the asking program is gone"
 	reasonTimeout = "nobody answered in time"
 )
 
@@ -100,7 +100,7 @@ func (q *Queue) recordAnswer(r Request, v decision, g *grant) error {
 func (q *Queue) recordUse(asked question, g Grant) error {
 	e := q.event(event.ApprovalUse, asked.attempt, asked.rule)
 	e.Verdict = event.Allowed
-	e.Detail["grant"], e.Detail["left"], e.Detail["digest"], e.Detail["by"] = g.ID, g.left(), asked.digest, g.By
+	e.Detail["grant"], e.Detail["left"], e.Detail["digest"], e.Detail["by"] = g.ID, g.usesLeft(), asked.digest, g.By
 	return q.config.Sink.Emit(e)
 }
 
@@ -116,7 +116,7 @@ func (c Covers) attempt() event.Attempt {
 
 func (q *Queue) recordRevoke(g Grant, s Signed) error {
 	e := q.event(event.ApprovalRevoke, g.Covers.attempt(), g.Rule)
-	e.Detail["grant"], e.Detail["left"] = g.ID, g.left()
+	e.Detail["grant"], e.Detail["left"] = g.ID, g.usesLeft()
 	e.Detail["by"], e.Detail["via"], e.Detail["key"] = s.Answer.By, s.Answer.Via, fingerprint(s.Key)
 	if s.Answer.Reason != "" {
 		e.Detail["reason"] = s.Answer.Reason
@@ -126,7 +126,7 @@ func (q *Queue) recordRevoke(g Grant, s Signed) error {
 
 func (q *Queue) recordExpire(g Grant) error {
 	e := q.event(event.ApprovalExpire, g.Covers.attempt(), g.Rule)
-	e.Detail["grant"], e.Detail["left"] = g.ID, g.left()
+	e.Detail["grant"], e.Detail["left"] = g.ID, g.usesLeft()
 	return q.config.Sink.Emit(e)
 }
 
@@ -192,15 +192,15 @@ func (q *Queue) flush() {
 	}
 }
 
-// ended is how a request ended.
-type ended struct {
+// requestEnd is how a request ended.
+type requestEnd struct {
 	outcome string
 	allow   bool
 	by      string
 	at      time.Time // zero: at this moment
 }
 
-func (e ended) String() string {
+func (e requestEnd) String() string {
 	when := ""
 	if !e.at.IsZero() {
 		when = " at " + e.at.UTC().Format(time.TimeOnly) + " UTC"
@@ -220,15 +220,15 @@ func (e ended) String() string {
 
 // recent holds how the last requests ended, for late answers.
 type recent struct {
-	of    map[string]ended
+	of    map[string]requestEnd
 	order []string
 }
 
 const maxRecent = 1000
 
-func (p *recent) add(id string, e ended) {
+func (p *recent) add(id string, e requestEnd) {
 	if p.of == nil {
-		p.of = map[string]ended{}
+		p.of = map[string]requestEnd{}
 	}
 	if len(p.order) >= maxRecent {
 		delete(p.of, p.order[0])
@@ -243,4 +243,4 @@ func (p *recent) has(id string) bool {
 	return ok
 }
 
-func (p *recent) how(id string) string { return p.of[id].String() }
+func (p *recent) endText(id string) string { return p.of[id].String() }

@@ -83,10 +83,10 @@ func (s *server) pass(line []byte, to func(*Queue, Signed) error) error {
 	}
 	var o order
 	if err := json.Unmarshal(line, &o); err != nil {
-		return fmt.Errorf("the order was not understood: %w", err)
+		return fmt.Errorf("the command was not understood: %w", err)
 	}
 	if o.Signed == nil {
-		return errors.New("the order has no signed answer")
+		return errors.New("the command has no signed answer")
 	}
 	return to(s.queue, *o.Signed)
 }

@@ -41,7 +41,7 @@ type Request struct {
 }
 
 // Limited returns why r can be allowed only once; "" if it can be for longer.
-func (r Request) Limited() string { return limited(r.Attempt) }
+func (r Request) Limited() string { return onceReason(r.Attempt) }
 
 // Answer begins the answer to r: whether, how far and by whom is still to be set.
 func (r Request) Answer() Answer {
@@ -98,10 +98,10 @@ type Grant struct {
 // Errors of Answer and Revoke, for programs; the text says more.
 var (
 	ErrForged   = errors.New("it is not signed by an approver of this run")
-	ErrUnknown  = errors.New("nothing of that name waits")
-	ErrAnswered = errors.New("it was answered already")
+	ErrUnknown  = errors.New("nothing open has that name")
+	ErrAnswered = errors.New("it was already answered")
 	ErrMismatch = errors.New("it is an answer to something else")
-	ErrInvalid  = errors.New("it cannot be answered so")
+	ErrInvalid  = errors.New("this answer is not possible")
 	ErrRecord   = errors.New("it could not be recorded, and was denied")
 	ErrClosed   = errors.New("the run is over")
 )

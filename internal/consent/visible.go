@@ -205,7 +205,7 @@ func join(pieces []piece, most int) string {
 		}
 		return b.String()
 	}
-	first, last := fitting(pieces, most)
+	first, last := omittedRange(pieces, most)
 	left := 0
 	for i, p := range pieces {
 		if i == last {
@@ -220,9 +220,9 @@ func join(pieces []piece, most int) string {
 	return b.String()
 }
 
-// fitting returns which pieces are left out: those from first to before last. A
+// omittedRange returns which pieces are left out: those from first to before last. A
 // third of the room is for the end.
-func fitting(pieces []piece, most int) (first, last int) {
+func omittedRange(pieces []piece, most int) (first, last int) {
 	room := most - most/3
 	for first < len(pieces) && pieces[first].hole == 0 && runes(pieces[first].show) <= room {
 		room -= runes(pieces[first].show)

@@ -202,7 +202,7 @@ func TestNotes(t *testing.T) {
 		"a\u202eb\u2066":          "it holds characters that change the order in which a line is shown: 2",
 		"a\rb":                    "it holds control characters, which move the cursor or rewrite a line: 1",
 		"a\u200b\U000e0041\u3164": "it holds characters that cannot be seen: 3",
-		"a\xff":                   "it holds bytes that are no characters: 1",
+		"a\xff":                   "it holds bytes that are not characters: 1",
 		"a         b":             "it holds many spaces in a row",
 	} {
 		if got := strings.Join(Notes(in), "; "); got != want {

@@ -50,7 +50,7 @@ func (q *Queue) wake() {
 	}
 }
 
-func (q *Queue) changed() {
+func (q *Queue) notifyWatchers() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.wake()

@@ -24,9 +24,9 @@ func Summary(a event.Attempt) string {
 	case event.KindExec:
 		return command(a)
 	case event.KindFile:
-		return changing(a)
+		return changeText(a)
 	case event.KindConnect:
-		return "connect to " + place(a)
+		return "connect to " + destination(a)
 	case event.KindRequest:
 		return visible(a.Method, lineWord) + " " + location(a)
 	case event.KindCredential:
@@ -45,13 +45,13 @@ func Summary(a event.Attempt) string {
 		}
 		return s
 	}
-	return "do something of a kind that is not known: " + quote(string(a.Kind), lineWord)
+	return "do something of an unknown kind: " + quote(string(a.Kind), lineWord)
 }
 
 // command is the command line of an exec. Words from right to left must not
 // reverse those beside them.
 func command(a event.Attempt) string {
-	argv := executed(a)
+	argv := executedArgs(a)
 	if len(argv) == 0 {
 		return quote(a.Process.Executable, lineTotal)
 	}
@@ -78,9 +78,9 @@ func command(a event.Attempt) string {
 	return strings.Join(words, " ")
 }
 
-// executed are the arguments as the executable gets them: for a script its
+// executedArgs are the arguments as the executable gets them: for a script its
 // interpreter's.
-func executed(a event.Attempt) []string {
+func executedArgs(a event.Attempt) []string {
 	argv := slices.Clone(a.Process.Argv)
 	if len(a.Interpreted) == 0 {
 		return argv
@@ -107,7 +107,7 @@ func quoteForward(s string) string {
 
 // operationWords are the operations on files in words.
 var operationWords = [][2]string{
-	{"write", "write to"}, {"create", "create"}, {"mkdir", "make the directory"}, {"unlink", "delete"}, {"rename", "rename"}, {"truncate", "cut or lengthen"},
+	{"write", "write to"}, {"create", "create"}, {"mkdir", "make the directory"}, {"unlink", "delete"}, {"rename", "rename"}, {"truncate", "change the length of"},
 	{"link", "make another name"}, {"symlink", "make the link"}, {"chmod", "change the mode of"}, {"chown", "change the owner of"},
 	{"mknod", "make the device or pipe"}, {"xattr", "change an attribute of"},
 }
@@ -121,7 +121,7 @@ func operationText(operation string) string {
 	return "do " + quote(operation, lineWord) + " to"
 }
 
-func changing(a event.Attempt) string {
+func changeText(a event.Attempt) string {
 	s := operationText(a.Operation) + " " + quoteForward(a.Path)
 	if a.To == "" {
 		return s
@@ -141,8 +141,8 @@ func changing(a event.Attempt) string {
 // in other letters is shown as xn--….
 func host(a event.Attempt) string { return visible(a.Host, 300) }
 
-// place is where a connection goes.
-func place(a event.Attempt) string {
+// destination is where a connection goes.
+func destination(a event.Attempt) string {
 	s := net.JoinHostPort(host(a), strconv.Itoa(a.Port))
 	if a.Protocol != "" {
 		s += " (" + visible(a.Protocol, lineWord) + ")"
@@ -196,7 +196,7 @@ func noun(k event.Kind) string {
 func reach(a event.Attempt, directory bool) string {
 	by := ", by the same program (path and content)"
 	if a.Process.Executable == "" {
-		by = ", by any program inside of which it cannot be told which it is"
+		by = ", by any program inside that cannot be identified"
 	}
 	switch a.Kind {
 	case event.KindExec:
@@ -204,14 +204,14 @@ func reach(a event.Attempt, directory bool) string {
 		if a.Script != "" {
 			s += ", of the same script (path and content)"
 		}
-		return s + ", with the same variables in its environment; not what files make of it then"
+		return s + ", with the same variables in its environment; not with the values that files give it then"
 	case event.KindFile:
 		if directory {
 			return tree(a) + by
 		}
 		return "the same change of exactly this path" + by
 	case event.KindConnect:
-		return "each connection to exactly " + place(a) + by
+		return "each connection to exactly " + destination(a) + by
 	case event.KindRequest:
 		return "each " + visible(a.Method, lineWord) + " of exactly " + location(a) + ", whatever its query and content" + by
 	case event.KindCredential:
@@ -224,7 +224,7 @@ func reach(a event.Attempt, directory bool) string {
 
 func tree(a event.Attempt) string {
 	s := "everything below the directory " + quote(path.Dir(a.Path), lineTotal) + " at any depth, but not the directory itself nor what links in it lead to: " +
-		"write, create, make directories, cut, rename and link within it, delete"
+		"write, create, make directories, change lengths, rename and link within it, delete"
 	if a.Operation == "symlink" {
 		s += ", and make links to wherever they point"
 	} else if !slices.Contains(changes, a.Operation) {

@@ -90,7 +90,7 @@ func New(c Config) (*Broker, error) {
 	var needles []needle
 	for _, cred := range c.Credentials {
 		if b.holders[cred.Name] != nil {
-			return nil, &Error{Credential: cred.Name, Reason: "it is there twice"}
+			return nil, &Error{Credential: cred.Name, Reason: "it is defined twice"}
 		}
 		h, err := b.newHolder(cred, variables)
 		if err != nil {
@@ -105,7 +105,7 @@ func New(c Config) (*Broker, error) {
 	b.detect = newDetector(needles)
 	for _, name := range variables {
 		if value, ok := c.Env(name); ok {
-			c.held(name, value)
+			c.reportHeld(name, value)
 		}
 	}
 	for _, name := range variables {
@@ -113,14 +113,14 @@ func New(c Config) (*Broker, error) {
 			break
 		}
 		if err := c.Unset(name); err != nil {
-			return nil, fmt.Errorf("taking %s out of the environment: %w", name, err)
+			return nil, fmt.Errorf("removing %s from the environment: %w", name, err)
 		}
 	}
 	return b, nil
 }
 
-// held passes a secret to Held.
-func (c Config) held(name, value string) {
+// reportHeld passes a secret to Held.
+func (c Config) reportHeld(name, value string) {
 	if c.Held != nil && value != "" {
 		c.Held(name, value)
 	}
@@ -242,7 +242,7 @@ func (b *Broker) record(h *holder, use Use, l *lease, left string) error {
 }
 
 // errUnrecorded means that the record itself failed.
-var errUnrecorded = errors.New("no record, no secret")
+var errUnrecorded = errors.New("no secret is given without a record")
 
 func (b *Broker) event(h *holder, use Use) event.Event {
 	return event.Event{

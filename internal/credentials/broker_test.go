@@ -159,7 +159,7 @@ func TestRefusalsOfOpen(t *testing.T) {
 		{"a variable that is not set", "github", toAPI, "", "TOKEN was not set"},
 		{"a secret too short to be found again", "github", toAPI, "abc", "gave 3 bytes"},
 		{"a secret of two lines", "github", toAPI, "abcdefgh\nX-Evil: 1", "not one line"},
-		{"a secret that begins with a blank", "github", toAPI, " abcdefghij", "blank"},
+		{"a secret that begins with a blank", "github", toAPI, " abcdefghij", "begins or ends with a space"},
 		{"a secret that is too long", "github", toAPI, strings.Repeat("a", longest+1), "more than 16 KiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

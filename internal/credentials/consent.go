@@ -41,7 +41,7 @@ func (a *priorConsent) find(credential string, use Use) (event.Ruling, bool) {
 // says when what is done with the secret must end.
 func (b *Broker) Consent(ctx context.Context, credential string, use Use) (context.Context, event.Ruling, error) {
 	h := b.holders[credential]
-	if h == nil || !b.asks() {
+	if h == nil || !b.wantsConsent() {
 		return ctx, event.Ruling{}, nil // Open returns the error, if there is one
 	}
 	use = withoutQuery(use)
@@ -54,7 +54,7 @@ func (b *Broker) Consent(ctx context.Context, credential string, use Use) (conte
 	return context.WithValue(ctx, consentKey{}, &priorConsent{credential, use, ruling, before}), ruling, nil
 }
 
-func (b *Broker) asks() bool {
+func (b *Broker) wantsConsent() bool {
 	return b.config.Gate != nil && (b.config.Wants == nil || b.config.Wants(event.KindCredential))
 }
 
@@ -62,7 +62,7 @@ func (b *Broker) asks() bool {
 // a use that would fail anyway.
 func (b *Broker) ask(ctx context.Context, h *holder, use Use) (event.Ruling, error) {
 	done, _ := ctx.Value(consentKey{}).(*priorConsent)
-	if ruling, was := done.find(h.cred.Name, use); was || !b.asks() {
+	if ruling, was := done.find(h.cred.Name, use); was || !b.wantsConsent() {
 		return ruling, nil
 	}
 	if err := h.usable(ctx, use); err != nil {
@@ -128,7 +128,7 @@ var (
 
 // usable returns why a use would fail at this moment.
 func (h *holder) usable(ctx context.Context, use Use) error {
-	if err := h.take(ctx, use); err != nil {
+	if err := h.waitTurn(ctx, use); err != nil {
 		return err
 	}
 	defer func() { h.turn <- struct{}{} }()

@@ -70,7 +70,7 @@ func (g Grant) Standing(now time.Time) error {
 func (g Grant) credential(path string) (policy.Credential, error) {
 	ttl, err := time.ParseDuration(g.TTL)
 	if err != nil || ttl <= 0 {
-		return policy.Credential{}, fmt.Errorf("%q is no time that a lease can last", g.TTL)
+		return policy.Credential{}, fmt.Errorf("%q is not a valid duration for a lease", g.TTL)
 	}
 	c := policy.Credential{
 		Name:   g.Name,
@@ -95,13 +95,13 @@ func (g Grant) check(c policy.Credential) error {
 	case !nameOK(g.Name):
 		return fmt.Errorf("the name %q is not made of letters, digits, - and _", g.Name)
 	case len(c.Hosts) == 0:
-		return errors.New("it is for no host")
+		return errors.New("it has no host")
 	case g.Uses < 0:
 		return errors.New("a number of uses cannot be negative")
 	case g.Sign != "" && g.Sign != signAWS:
-		return fmt.Errorf("there is no way to sign %q", g.Sign)
+		return fmt.Errorf("%q is not a known way to sign", g.Sign)
 	case g.Sign != "" && (g.Header != "" || g.Always || len(g.Env) > 0 || g.Shape != ""):
-		return errors.New("with a signature there is no header, always, env or shape: the whole request is signed, and the variables are those of AWS")
+		return errors.New("a signature cannot be combined with header, always, env or shape: it signs the whole request and uses the variables of AWS")
 	case g.Sign == "" && !headerOK(g.Header):
 		return fmt.Errorf("%q is not the name of a header that can hold a secret", g.Header)
 	case g.Sign == "" && (strings.Count(g.Format, "{}") != 1 || strings.ContainsAny(g.Format, "\r\n\x00")):

@@ -155,7 +155,7 @@ func TestAGrantThatNoLongerStandsEndsUnderARun(t *testing.T) {
 				t.Fatal(err)
 			}
 		}},
-		{"a mark that cannot be read", "cannot be said", func(t *testing.T, s Store, _ *clock) {
+		{"a mark that cannot be read", "cannot be determined", func(t *testing.T, s Store, _ *clock) {
 			if err := os.Mkdir(filepath.Join(s.Dir, "github.revoked"), 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 
 // ErrUnsupported means that this system lacks the file owners and locks that
 // the broker needs.
-var ErrUnsupported = errors.New("credentials are not built for this system")
+var ErrUnsupported = errors.New("credentials are not supported on this system")
 
 func readOwned(string, bool, int64) ([]byte, string, error) { return nil, "", ErrUnsupported }
 func lockFile(string) (func(), error)                       { return nil, ErrUnsupported }

@@ -53,7 +53,7 @@ func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, er
 		return nil, badName(c.Name)
 	}
 	if c.Sign != "" && c.Sign != signAWS {
-		return nil, &Error{Credential: c.Name, Reason: fmt.Sprintf("there is no way to sign %q", c.Sign)}
+		return nil, &Error{Credential: c.Name, Reason: fmt.Sprintf("%q is not a known way to sign", c.Sign)}
 	}
 	if c.TTL <= 0 {
 		c.TTL = defaultTTL
@@ -68,7 +68,7 @@ func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, er
 		return h, nil
 	}
 	if h.marker, err = b.grants.mark(c.Name); err != nil {
-		return nil, &Error{Credential: c.Name, Reason: "whether it was revoked cannot be said", cause: err}
+		return nil, &Error{Credential: c.Name, Reason: "whether it was revoked cannot be determined", cause: err}
 	}
 	if c.Origin.File == b.grants.path(c.Name) {
 		g, err := b.grants.Get(c.Name)
@@ -102,7 +102,7 @@ func (h *holder) refuse(reason string, cause error) *Error {
 // fetch, so that a revoked one causes no fetch, and again after it, with the
 // approval, because a fetch may take long.
 func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secret, error) {
-	if err := h.take(ctx, use); err != nil {
+	if err := h.waitTurn(ctx, use); err != nil {
 		return Secret{}, err
 	}
 	defer func() { h.turn <- struct{}{} }()
@@ -134,8 +134,8 @@ func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secr
 	return secret, nil
 }
 
-// take waits for the turn of a use; its caller gives the turn back.
-func (h *holder) take(ctx context.Context, use Use) error {
+// waitTurn waits for the turn of a use; its caller gives the turn back.
+func (h *holder) waitTurn(ctx context.Context, use Use) error {
 	if !h.goesTo(use.Name, use.Port) {
 		return h.refuse(fmt.Sprintf("it is not for %s:%d", use.Name, use.Port), nil)
 	}
@@ -163,14 +163,14 @@ func (h *holder) valid() error {
 	mark, err := h.broker.grants.mark(h.cred.Name)
 	switch {
 	case err != nil:
-		return h.refuse("whether it was revoked cannot be said", err)
+		return h.refuse("whether it was revoked cannot be determined", err)
 	case mark != h.marker:
 		return h.refuse("it was revoked", nil)
 	case h.grant == "":
 		return nil
 	}
 	if err := h.broker.grants.valid(h.cred.Name, h.grant); err != nil {
-		return h.refuse("its grant does not stand any more", err)
+		return h.refuse("its grant is no longer valid", err)
 	}
 	return nil
 }
@@ -183,9 +183,9 @@ func (h *holder) count() (left string, err error) {
 	}
 	left = "any number"
 	if h.grant != "" {
-		n, limited, err := h.broker.grants.take(h.cred.Name, h.grant)
+		n, limited, err := h.broker.grants.spendUse(h.cred.Name, h.grant)
 		if err != nil {
-			return "", h.refuse("its grant does not stand any more", err)
+			return "", h.refuse("its grant is no longer valid", err)
 		}
 		if limited {
 			left = strconv.FormatInt(n, 10)
@@ -262,7 +262,7 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 // redact keeps a secret out of what is written, before anything is done with it.
 func (h *holder) redact(s Secret) {
 	for _, v := range sensitive(s) {
-		h.broker.config.held(h.cred.Name, v)
+		h.broker.config.reportHeld(h.cred.Name, v)
 	}
 }
 

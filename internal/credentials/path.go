@@ -28,7 +28,7 @@ type changeable struct {
 func (c *changeable) Error() string {
 	way := "lies in " + c.tree
 	if c.link != "" {
-		way = fmt.Sprintf("leads by the link %s into %s", c.link, c.tree)
+		way = fmt.Sprintf("leads through the link %s into %s", c.link, c.tree)
 	}
 	return c.path + " " + way + ", which the command inside can change"
 }
@@ -71,7 +71,7 @@ func checkPath(path string, trees []string) error {
 			return err
 		}
 		if links++; links > linksMost {
-			return fmt.Errorf("%s leads over more than %d links", path, linksMost)
+			return fmt.Errorf("%s goes through more than %d links", path, linksMost)
 		}
 		link = next
 		if filepath.IsAbs(target) {
@@ -135,7 +135,7 @@ func (s *commandSource) program(name string, depth int) (string, error) {
 		}
 		return path, s.interpreter(path, depth)
 	}
-	return "", &fetchError{text: fmt.Sprintf("there is no program %s that can be executed", name), hint: "install it, or give its absolute path"}
+	return "", &fetchError{text: fmt.Sprintf("no executable program %s was found", name), hint: "install it, or give its absolute path"}
 }
 
 const (
@@ -147,7 +147,7 @@ const (
 // line (execve(2)), and of the one that env(1) has to find.
 func (s *commandSource) interpreter(path string, depth int) error {
 	if depth >= interpreters {
-		return fmt.Errorf("%s is a script of a script of a script", path)
+		return fmt.Errorf("%s has too many interpreters that are scripts themselves", path)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {

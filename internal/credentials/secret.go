@@ -58,11 +58,11 @@ func secretFault(value string) string {
 	case value == "":
 		return "the source gave nothing"
 	case len(value) < shortest:
-		return fmt.Sprintf("the source gave %d bytes; a secret of less than %d cannot be kept out of answers", len(value), shortest)
+		return fmt.Sprintf("the source gave %d bytes; a secret of less than %d cannot be masked in responses", len(value), shortest)
 	case len(value) > longest:
 		return fmt.Sprintf("the source gave more than %d KiB", longest>>10)
 	case value[0] == ' ' || value[len(value)-1] == ' ':
-		return "what the source gave begins or ends with a blank"
+		return "what the source gave begins or ends with a space"
 	}
 	for i := range len(value) {
 		if value[i] < ' ' || value[i] > '~' {

@@ -56,12 +56,12 @@ func (s *commandSource) fetch(ctx context.Context) (*result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &bounded{most: outputMost, full: cancel}
-	said := &bounded{most: 4 << 10}
+	stderr := &bounded{most: 4 << 10}
 	defer out.wipe()
-	defer said.wipe()
+	defer stderr.wipe()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Args, cmd.Env, cmd.Dir = s.argv, s.environ(), "/"
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, said, pipeTime
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = out, stderr, pipeTime
 	end := isolate(cmd)
 	err = cmd.Run()
 	end()
@@ -77,7 +77,7 @@ func (s *commandSource) fetch(ctx context.Context) (*result, error) {
 	case errors.Is(err, exec.ErrWaitDelay):
 		return nil, &fetchError{text: name + " ended, but something that it started kept its output open", hint: hint}
 	case err != nil:
-		return nil, &fetchError{text: name + " failed" + status(err) + topics(said.data.Bytes()), hint: hint}
+		return nil, &fetchError{text: name + " failed" + status(err) + topics(stderr.data.Bytes()), hint: hint}
 	}
 	return resultOf(bytes.Clone(out.data.Bytes()), s.sign)
 }
@@ -126,7 +126,7 @@ func topics(stderr []byte) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return "; it speaks of: " + strings.Join(found, ", ")
+	return "; it mentions: " + strings.Join(found, ", ")
 }
 
 // bounded keeps what is written up to a number of bytes; then it calls full.

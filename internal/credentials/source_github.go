@@ -68,7 +68,7 @@ func newGitHubSource(c policy.Credential, config Config) (source, error) {
 	case !filepath.IsAbs(s.keyFile):
 		return nil, errors.New("github-app needs key-file, an absolute path")
 	case len(s.repositories) == 0 || len(s.permissions) == 0:
-		return nil, errors.New("github-app needs repositories and permissions: a token is made for those alone")
+		return nil, errors.New("github-app needs repositories and permissions: a token is limited to those")
 	}
 	return s, nil
 }
@@ -106,7 +106,7 @@ func (s *githubSource) fetch(ctx context.Context) (*result, error) {
 		Selection   string            `json:"repository_selection"`
 	}
 	if json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&made) != nil { // the error could quote the token
-		return nil, errors.New("github's answer cannot be understood")
+		return nil, errors.New("github's answer cannot be parsed")
 	}
 	token := made.Token
 	r := &result{value: []byte(token), expires: made.ExpiresAt, revoke: func(ctx context.Context) error { return s.revoke(ctx, token) }}

@@ -160,7 +160,7 @@ func TestGitHubRefusals(t *testing.T) {
 		{"a token that may write", "more than was asked for", 0, func(a map[string]any) { a["permissions"] = map[string]string{"contents": "write"} }, 1},
 		{"a token that may do something else", "more than was asked for", 0, func(a map[string]any) { a["permissions"] = map[string]string{"actions": "read"} }, 1},
 		{"a token that has expired", "expired already", 0, func(a map[string]any) { a["expires_at"] = "2001-01-01T00:00:00Z" }, 1},
-		{"an answer of another form", "cannot be understood", 0, func(a map[string]any) { a["expires_at"] = theSecret }, 0},
+		{"an answer of another form", "cannot be parsed", 0, func(a map[string]any) { a["expires_at"] = theSecret }, 0},
 		{"a token of two lines", "not one line", 0, func(a map[string]any) { a["token"] = "abcdefgh\nijkl" }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

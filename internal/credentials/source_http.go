@@ -29,9 +29,9 @@ func newClient(config *tls.Config, proxy func(*http.Request) (*url.URL, error)) 
 // unreachable is the error for a request without an answer. The address is
 // dropped from the error, because a path can reveal more than a name.
 func unreachable(service string, err error) error {
-	var at *url.Error
-	if errors.As(err, &at) {
-		err = at.Err
+	var urlErr *url.Error
+	if errors.As(err, &urlErr) {
+		err = urlErr.Err
 	}
-	return &fetchError{text: service + " cannot be asked", cause: err, hint: "see that the address is right and that its certificate is one that this machine trusts"}
+	return &fetchError{text: service + " cannot be reached", cause: err, hint: "check the address, and that this machine trusts the certificate of the server"}
 }

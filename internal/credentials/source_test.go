@@ -102,7 +102,7 @@ func TestCommandSource(t *testing.T) {
 		{"is in a directory that nobody can prepare", "pwd; exit 0", "/", ""},
 		{"fails with the secret on standard error", "echo " + theSecret + " >&2; exit 7", "", "exit status 7"},
 		{"fails after it printed the secret", "echo " + theSecret + "; exit 1", "", "exit status 1"},
-		{"says why in words that are known", "echo 'error: not logged in as " + theSecret + "' >&2; exit 1", "", "it speaks of: not logged in"},
+		{"says why in words that are known", "echo 'error: not logged in as " + theSecret + "' >&2; exit 1", "", "it mentions: not logged in"},
 		{"prints too much", "yes " + theSecret + " | head -c 70000", "", "more than 64 KiB"},
 		{"prints without end", "yes " + theSecret, "", "more than 64 KiB"},
 		{"kills itself", "kill -9 $$", "", "signal: killed"},
@@ -219,13 +219,13 @@ func TestACommandIsFoundOnlyWhereTheInsideCannotPutIt(t *testing.T) {
 		{"a relative entry of PATH is passed over", "gettoken", ".::bin:" + tools, ""},
 		{"first in a writable tree", "gettoken", tree + ":" + tools, "which the command inside can change"},
 		{"a link into a writable tree", "linked", tools, "which the command inside can change"},
-		{"a link that leads back out of a writable tree", "hop", tools, "by the link"},
+		{"a link that leads back out of a writable tree", "hop", tools, "through the link"},
 		{"a script whose interpreter is in a writable tree", "interpreted", tools, "which the command inside can change"},
 		{"a script whose interpreter env finds in a writable tree", "found", tools + ":" + tree, "which the command inside can change"},
 		{"a script that finds nothing in a writable tree", "searches", tools + ":" + tree + ":/bin:/usr/bin", ""},
-		{"not executable", "plain", tools, "there is no program"},
-		{"nowhere", "absent", tools, "there is no program"},
-		{"no PATH at all", "gettoken", "", "there is no program"},
+		{"not executable", "plain", tools, "no executable program"},
+		{"nowhere", "absent", tools, "no executable program"},
+		{"no PATH at all", "gettoken", "", "no executable program"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

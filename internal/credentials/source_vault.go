@@ -48,7 +48,7 @@ func newVaultSource(c policy.Credential, config Config) (source, error) {
 	}
 	s := &vaultSource{
 		path: c.Source.Value, field: o["field"], sign: c.Sign, now: config.Now, writable: config.Writable,
-		address: get("address", vaultAddr), namespace: get("namespace", vaultNamespace), tokenFile: o["token-file"], held: config.held,
+		address: get("address", vaultAddr), namespace: get("namespace", vaultNamespace), tokenFile: o["token-file"], held: config.reportHeld,
 		transport: newVaultTransport(config.Env), client: config.Client,
 	}
 	if s.path == "" || s.field == "" && c.Sign == "" {
@@ -56,7 +56,7 @@ func newVaultSource(c policy.Credential, config Config) (source, error) {
 	}
 	if insecure, _ := config.Env(vaultSkipVerify); insecure != "" {
 		if skip, err := strconv.ParseBool(insecure); err != nil || skip {
-			return nil, fmt.Errorf("%s is set, but a secret is asked for only where TLS is verified", vaultSkipVerify)
+			return nil, fmt.Errorf("%s is set, but secrets are fetched only where TLS is verified", vaultSkipVerify)
 		}
 	}
 	if s.tokenFile != "" && !filepath.IsAbs(s.tokenFile) {
@@ -137,7 +137,7 @@ func (s *vaultSource) authenticate() (string, error) {
 	}
 	token := string(bytes.TrimSpace(data))
 	if why := secretFault(token); why != "" {
-		return "", &fetchError{text: "the token for vault in " + s.tokenFile + " is none", hint: hint}
+		return "", &fetchError{text: "the token for vault in " + s.tokenFile + " is not valid", hint: hint}
 	}
 	s.held(vaultToken, token)
 	return token, nil
@@ -166,7 +166,7 @@ func (s *vaultSource) read(answer *vaultAnswer) (*result, error) {
 	}
 	v := text(s.field)
 	if v == "" {
-		return nil, &fetchError{text: fmt.Sprintf("the secret at %s has no text in a field %s", s.path, s.field), hint: "see its fields with: vault read " + s.path}
+		return nil, &fetchError{text: fmt.Sprintf("the secret at %s has no text field %s", s.path, s.field), hint: "see its fields with: vault read " + s.path}
 	}
 	return resultOf([]byte(v), s.sign)
 }

@@ -80,7 +80,7 @@ func TestVaultSource(t *testing.T) {
 		{"version 1 of the key/value store", "secret/ci", "token", "", 0},
 		{"version 2", "secret/data/ci", "token", "", 0},
 		{"an engine that leases", "db/creds/ci", "password", "", 0},
-		{"a field that is not there", "secret/data/ci", "absent", "no text in a field absent", 0},
+		{"a field that is not there", "secret/data/ci", "absent", "no text field absent", 0},
 		{"a path that is not there", "secret/none", "token", "vault has nothing at secret/none", 0},
 		{"no permission", "secret/ci", "token", "vault answered 403", http.StatusForbidden},
 		{"a fault", "secret/ci", "token", "vault answered 400", http.StatusBadRequest},

@@ -63,7 +63,7 @@ func (s Store) Credential(name string) (policy.Credential, error) {
 		return policy.Credential{}, err
 	}
 	if err := g.Standing(s.now()); err != nil {
-		return policy.Credential{}, &Error{Credential: name, Reason: "its grant does not stand", cause: err, hint: "grant it again: holdfast grant add " + name + " …"}
+		return policy.Credential{}, &Error{Credential: name, Reason: "its grant is not valid", cause: err, hint: "grant it again: holdfast grant add " + name + " …"}
 	}
 	c, err := g.credential(s.path(name))
 	if err != nil {
@@ -107,7 +107,7 @@ func (s Store) Add(g Grant, replace bool) (Grant, error) {
 	}
 	g.Version, g.ID, g.Used = 1, rand.Text(), 0
 	g.Created, g.Revoked, g.LastUse = s.now().UTC().Truncate(time.Second), time.Time{}, time.Time{}
-	err := s.locked(func() error {
+	err := s.withLock(func() error {
 		old, err := s.Get(g.Name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -126,7 +126,7 @@ func (s Store) Revoke(name string) (found bool, err error) {
 	if !nameOK(name) {
 		return false, badName(name)
 	}
-	err = s.locked(func() error {
+	err = s.withLock(func() error {
 		// The mark comes first: it needs nothing that could be broken.
 		if err := s.replace(s.markPath(name), []byte(rand.Text()+"\n")); err != nil {
 			return err
@@ -173,10 +173,10 @@ func (s Store) valid(name, id string) error {
 	return g.Standing(s.now())
 }
 
-// take counts one use of a grant on disk, so that all runs together keep to its
+// spendUse counts one use of a grant on disk, so that all runs together keep to its
 // limit. It returns how many are left, and whether there is a limit at all.
-func (s Store) take(name, id string) (left int64, limited bool, err error) {
-	err = s.locked(func() error {
+func (s Store) spendUse(name, id string) (left int64, limited bool, err error) {
+	err = s.withLock(func() error {
 		if err := s.valid(name, id); err != nil {
 			return err
 		}
@@ -196,8 +196,8 @@ func (s Store) take(name, id string) (left int64, limited bool, err error) {
 	return left, limited, err
 }
 
-// locked runs f while no other process changes the directory.
-func (s Store) locked(f func() error) error {
+// withLock runs f while no other process changes the directory.
+func (s Store) withLock(f func() error) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the directory of grants: %w", err)
 	}

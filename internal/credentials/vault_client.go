@@ -57,7 +57,7 @@ func (c *vaultClient) read(ctx context.Context, path string) (*vaultAnswer, erro
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
 	if d.Decode(&answer) != nil { // the error could quote the secret
-		return nil, &fetchError{text: "vault's answer for " + path + " cannot be understood", hint: "see that the address is that of vault itself"}
+		return nil, &fetchError{text: "vault's answer for " + path + " cannot be understood", hint: "check that the address is that of vault itself"}
 	}
 	if status == http.StatusNotFound && len(answer.Data) == 0 {
 		return nil, nil
@@ -103,7 +103,7 @@ func (c *vaultClient) do(ctx context.Context, method, path string, body []byte) 
 	case err != nil:
 		return 0, nil, unreachable("vault", err)
 	case len(data) > vaultAnswerMost:
-		return 0, nil, &fetchError{text: fmt.Sprintf("vault's answer for %s is longer than %d MiB", path, vaultAnswerMost>>20), hint: "see that the address is that of vault itself"}
+		return 0, nil, &fetchError{text: fmt.Sprintf("vault's answer for %s is longer than %d MiB", path, vaultAnswerMost>>20), hint: "check that the address is that of vault itself"}
 	}
 	return answer.StatusCode, data, nil
 }

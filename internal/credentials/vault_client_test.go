@@ -75,10 +75,10 @@ func TestAnswersOfVaultThatAreNone(t *testing.T) {
 		{"a thousand times a thousand lists", says(200, strings.Repeat("[", 1_000_000)), "cannot be understood"},
 		{"nothing", says(200, ""), "vault has nothing at secret/ci"},
 		{"no content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "vault has nothing at secret/ci"},
-		{"a JSON of nothing", says(200, `null`), "has no text in a field token"},
+		{"a JSON of nothing", says(200, `null`), "has no text field token"},
 		{"only errors", says(404, `{"errors":["`+theSecret+`"]}`), "vault has nothing at secret/ci"},
-		{"a deleted version", says(404, `{"data":{"data":null,"metadata":{"deletion_time":"2026-01-01T00:00:00Z"}}}`), "has no text in a field token"},
-		{"a field that is a list", says(200, `{"data":{"token":["`+theSecret+`"]}}`), "has no text in a field token"},
+		{"a deleted version", says(404, `{"data":{"data":null,"metadata":{"deletion_time":"2026-01-01T00:00:00Z"}}}`), "has no text field token"},
+		{"a field that is a list", says(200, `{"data":{"token":["`+theSecret+`"]}}`), "has no text field token"},
 		{"more than is read", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, `{"data":{"token":"`)
 			for range 100 {
@@ -96,11 +96,11 @@ func TestAnswersOfVaultThatAreNone(t *testing.T) {
 		{"less than was announced", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, theAnswer)
-		}, "vault cannot be asked: unexpected EOF"},
+		}, "vault cannot be reached: unexpected EOF"},
 		{"a header that is too long", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("a", 100<<10))
 			io.WriteString(w, theAnswer)
-		}, "vault cannot be asked"},
+		}, "vault cannot be reached"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -149,7 +149,7 @@ func TestVaultIsAskedOnceMore(t *testing.T) {
 		{"when it has not heard of the token yet", says(412, theSecret), says(200, theAnswer), 2, ""},
 		{"when the connection ends", hangUp, says(200, theAnswer), 2, ""},
 		{"and no more, when it is sealed", says(503, theSecret), says(503, theSecret), 2, "vault answered 503 for secret/ci: it is sealed"},
-		{"and no more, when the connection ends", hangUp, hangUp, 2, "vault cannot be asked"},
+		{"and no more, when the connection ends", hangUp, hangUp, 2, "vault cannot be reached"},
 		{"not when it knows no such request", says(501, theSecret), nil, 1, "vault answered 501"},
 		{"not when it refuses", says(403, theSecret), nil, 1, "vault answered 403"},
 	} {
@@ -226,7 +226,7 @@ func TestHowLongVaultSaysThatALeaseLasts(t *testing.T) {
 // server that does not revoke it.
 func TestALeaseThatCannotBeUsedIsRevoked(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]string{204: "no text in a field token", 400: "vault answered 400 for sys/leases/revoke"} {
+	for status, want := range map[int]string{204: "no text field token", 400: "vault answered 400 for sys/leases/revoke"} {
 		var revoked atomic.Value
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {

@@ -33,27 +33,27 @@ func (p *parser) check(known []Rule) error {
 	for i := range p.rules {
 		r, n := &p.rules[i], p.nodes[i]
 		if !ValidID(r.ID) {
-			return p.fail(p.at(n, "id"), "%q is no id: three to 64 small letters, digits and hyphens, the first a letter", r.ID)
+			return p.fail(p.keyNode(n, "id"), "%q is not a valid id: use 3 to 64 lower-case letters, digits and hyphens, beginning with a letter", r.ID)
 		}
 		if old := ids[r.ID]; old != nil {
 			where := old.Where
 			if where == "" {
-				where = "among the built-in rules"
+				where = "the built-in rules"
 			}
-			return p.fail(p.at(n, "id"), "the rule %s stands already %s", r.ID, where)
+			return p.fail(p.keyNode(n, "id"), "the rule %s is already defined in %s", r.ID, where)
 		}
 		ids[r.ID] = r
 	}
 	for i := range p.rules {
-		if err := p.one(&p.rules[i], p.nodes[i], ids); err != nil {
+		if err := p.checkRule(&p.rules[i], p.nodes[i], ids); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// at is the value of a key, or the mapping where there is none.
-func (p *parser) at(n *yaml.Node, key string) *yaml.Node {
+// keyNode is the value of a key, or the mapping where there is none.
+func (p *parser) keyNode(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
 			return n.Content[i+1]
@@ -62,7 +62,7 @@ func (p *parser) at(n *yaml.Node, key string) *yaml.Node {
 	return n
 }
 
-func (p *parser) one(r *Rule, n *yaml.Node, ids map[string]*Rule) error {
+func (p *parser) checkRule(r *Rule, n *yaml.Node, ids map[string]*Rule) error {
 	for _, must := range []struct{ key, value string }{
 		{"title", r.Title}, {"severity", string(r.Severity)}, {"explanation", r.Explanation}, {"false_positives", r.FalsePositives},
 	} {
@@ -75,7 +75,7 @@ func (p *parser) one(r *Rule, n *yaml.Node, ids map[string]*Rule) error {
 	}
 	for _, id := range r.Technique {
 		if !ValidTechnique(id) {
-			return p.fail(p.at(n, "technique"), "%q is no technique: such as T1552.001 or AML.T0051", id)
+			return p.fail(p.keyNode(n, "technique"), "%q is not a technique: use an id such as T1552.001 or AML.T0051", id)
 		}
 	}
 	if len(r.Tests.Raises) == 0 || len(r.Tests.Honest) == 0 {
@@ -83,37 +83,37 @@ func (p *parser) one(r *Rule, n *yaml.Node, ids map[string]*Rule) error {
 	}
 	for _, f := range r.Key {
 		if !isField(f) {
-			return p.fail(p.at(n, "key"), "%q is no field to tell alerts apart by", f)
+			return p.fail(p.keyNode(n, "key"), "%q is not a field that can distinguish alerts", f)
 		}
 	}
 	if r.Correlation != nil {
-		return p.checkCorrelation(r, p.at(n, "correlation"), n, ids)
+		return p.checkCorrelation(r, p.keyNode(n, "correlation"), n, ids)
 	}
 	return p.checkMatch(r.Match, n)
 }
 
 func (p *parser) checkMatch(m Match, n *yaml.Node) error {
 	if len(m.Actions) == 0 {
-		return p.fail(n, "it says no actions")
+		return p.fail(n, "it names no actions")
 	}
 	for _, a := range m.Actions {
 		if actionOf(a) == 0 {
-			return p.fail(p.at(n, "actions"), "%q is no action that a rule can be about", a)
+			return p.fail(p.keyNode(n, "actions"), "%q is not an action that a rule can be about", a)
 		}
 	}
 	if m.Verdict != "" && m.Verdict != "denied" && m.Verdict != "allowed" && m.Verdict != "unknown" {
-		return p.fail(p.at(n, "verdict"), "%q is no verdict; these are: denied, allowed, unknown", m.Verdict)
+		return p.fail(p.keyNode(n, "verdict"), "%q is not a verdict; these are: denied, allowed, unknown", m.Verdict)
 	}
 	for key, list := range map[string][]string{"marks": m.Marks, "unless": m.Unless} {
 		for _, w := range list {
 			if markOf(strings.TrimPrefix(w, toPrefix)) == 0 && (traitOf(w) == 0 || !slices.Equal(m.Actions, []string{"proc.exec"})) {
-				return p.fail(p.at(n, key), "%q is no mark of what these actions are about", w)
+				return p.fail(p.keyNode(n, key), "%q is not a mark of what these actions are about", w)
 			}
 		}
 	}
 	for _, w := range m.New {
 		if _, ok := baseline.KindOf(w); !ok {
-			return p.fail(p.at(n, "new"), "%q is no kind of thing that a baseline knows; these are: %s", w, kindNames())
+			return p.fail(p.keyNode(n, "new"), "%q is not a kind of thing that a baseline knows; these are: %s", w, kindNames())
 		}
 	}
 	if len(m.Marks) == 0 && len(m.Unless) == 0 && len(m.New) == 0 && len(m.Objects) == 0 && m.Condition == "" && m.Verdict == "" && len(m.Actions) > 1 {
@@ -124,7 +124,7 @@ func (p *parser) checkMatch(m Match, n *yaml.Node) error {
 	}
 	_, err := expr.Compile(m.Condition)
 	var bad *expr.Error
-	at := p.at(n, "condition")
+	at := p.keyNode(n, "condition")
 	switch {
 	case errors.As(err, &bad) && at.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		return &LoadError{p.file, at.Line + bad.Line, bad.Problem}
@@ -150,7 +150,7 @@ func (p *parser) checkCorrelation(r *Rule, at, n *yaml.Node, ids map[string]*Rul
 	}
 	for _, f := range c.By {
 		if !isField(f) {
-			return p.fail(p.at(at, "by"), "%q is no field", f)
+			return p.fail(p.keyNode(at, "by"), "%q is not a field", f)
 		}
 	}
 	switch c.Type {
@@ -159,7 +159,7 @@ func (p *parser) checkCorrelation(r *Rule, at, n *yaml.Node, ids map[string]*Rul
 			return p.fail(at, "a count has at_least, 2 or more, and no steps")
 		}
 		if (c.Field != "") != (c.Type == valueCount) || c.Field != "" && !isField(c.Field) {
-			return p.fail(at, "value_count, and only that, says in field what differs")
+			return p.fail(at, "value_count needs field, and no other type has it")
 		}
 		return p.checkMatch(r.Match, n)
 	case temporal, temporalOrdered:
@@ -167,13 +167,13 @@ func (p *parser) checkCorrelation(r *Rule, at, n *yaml.Node, ids map[string]*Rul
 			return p.fail(at, "%s has two to %d steps, and no events of its own", c.Type, maxSteps)
 		}
 	default:
-		return p.fail(at, "%q is no type; these are: event_count, value_count, temporal, temporal_ordered", c.Type)
+		return p.fail(at, "%q is not a type; these are: event_count, value_count, temporal, temporal_ordered", c.Type)
 	}
-	steps := p.at(at, "steps").Content
+	steps := p.keyNode(at, "steps").Content
 	for i, s := range c.Steps {
 		for _, id := range s.Rules {
 			if other := ids[id]; other == nil || other.isTemporal() {
-				return p.fail(steps[i], "%q is no rule that a step can be", id)
+				return p.fail(steps[i], "%q is not a rule that a step can name", id)
 			}
 		}
 		if len(s.Rules) == 0 || !s.Match.empty() {

@@ -44,8 +44,8 @@ type stamp struct {
 // group is the events seen with the same fields.
 type group struct{ stamps []stamp }
 
-// matched handles an event that matches a rule, or a step of one.
-func (e *Engine) matched(l *ruleState, step int, s *seen, alerts []Alert) []Alert {
+// handleMatch handles an event that matches a rule, or a step of one.
+func (e *Engine) handleMatch(l *ruleState, step int, s *candidate, alerts []Alert) []Alert {
 	at := stamp{at: s.event.Time, seq: s.event.Seq, arrival: s.arrival, step: step}
 	c := l.Correlation
 	if c == nil {
@@ -77,18 +77,18 @@ func (e *Engine) matched(l *ruleState, step int, s *seen, alerts []Alert) []Aler
 
 // met raises a rule, unless it was raised for the same before, and passes the
 // event to the correlations that it is a step of.
-func (e *Engine) met(l *ruleState, s *seen, because []stamp, alerts []Alert) []Alert {
+func (e *Engine) met(l *ruleState, s *candidate, because []stamp, alerts []Alert) []Alert {
 	if a, ok := l.raise(s, because); ok {
 		alerts = append(alerts, a)
 	}
 	for _, f := range l.feeds {
-		alerts = e.matched(f.to, f.step, s, alerts)
+		alerts = e.handleMatch(f.to, f.step, s, alerts)
 	}
 	return alerts
 }
 
 // raise makes the alert. The first is raised, and the tenth, the hundredth…
-func (l *ruleState) raise(s *seen, because []stamp) (Alert, bool) {
+func (l *ruleState) raise(s *candidate, because []stamp) (Alert, bool) {
 	key := l.key(s)
 	if l.raised == nil {
 		l.raised = map[string]*tally{}
@@ -121,32 +121,32 @@ func (l *ruleState) raise(s *seen, because []stamp) (Alert, bool) {
 }
 
 // key identifies an alert among those of the rule.
-func (l *ruleState) key(s *seen) string {
+func (l *ruleState) key(s *candidate) string {
 	fields := l.Key
 	if len(fields) == 0 {
 		if fields = []string{"target"}; l.Correlation != nil {
 			fields = l.Correlation.By
 		}
 	}
-	return joined(fields, s)
+	return joinFields(fields, s)
 }
 
-func joined(fields []string, s *seen) string {
+func joinFields(fields []string, s *candidate) string {
 	switch len(fields) {
 	case 0:
 		return ""
 	case 1:
-		return bounded(s.field(fields[0]))
+		return boundKey(s.field(fields[0]))
 	}
 	parts := make([]string, len(fields))
 	for i, f := range fields {
 		parts[i] = s.field(f)
 	}
-	return bounded(strings.Join(parts, " "))
+	return boundKey(strings.Join(parts, " "))
 }
 
-// bounded returns a key of limited length that still differs from other keys.
-func bounded(key string) string {
+// boundKey returns a key of limited length that still differs from other keys.
+func boundKey(key string) string {
 	if len(key) <= keptKey {
 		return key
 	}
@@ -156,10 +156,10 @@ func bounded(key string) string {
 
 // group finds the group of an event; nil if known is set and there is none.
 // When there are too many, an arbitrary other one is forgotten.
-func (l *ruleState) group(by []string, s *seen, known bool) *group {
+func (l *ruleState) group(by []string, s *candidate, known bool) *group {
 	key := s.event.Session
 	if len(by) > 0 {
-		key += "\x00" + joined(by, s)
+		key += "\x00" + joinFields(by, s)
 	}
 	g := l.groups[key]
 	if g != nil || known {
@@ -247,7 +247,7 @@ func (g *group) chain(steps int) []stamp {
 		switch {
 		case s.step == 0:
 			best[0] = []stamp{s}
-		case best[s.step-1] != nil && !has(best[s.step-1], s):
+		case best[s.step-1] != nil && !hasStamp(best[s.step-1], s):
 			best[s.step] = append(slices.Clone(best[s.step-1]), s)
 		}
 	}
@@ -258,7 +258,7 @@ func (g *group) chain(steps int) []stamp {
 func (g *group) together(steps int) []stamp {
 	var out []stamp
 	for step := range steps {
-		i := slices.IndexFunc(g.stamps, func(s stamp) bool { return s.step == step && !has(out, s) })
+		i := slices.IndexFunc(g.stamps, func(s stamp) bool { return s.step == step && !hasStamp(out, s) })
 		if i < 0 {
 			return nil
 		}
@@ -268,6 +268,6 @@ func (g *group) together(steps int) []stamp {
 	return out
 }
 
-func has(list []stamp, s stamp) bool {
+func hasStamp(list []stamp, s stamp) bool {
 	return slices.ContainsFunc(list, func(one stamp) bool { return one.arrival == s.arrival })
 }

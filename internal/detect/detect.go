@@ -62,8 +62,8 @@ type matcher struct {
 	verdict   event.Verdict
 	any       bool // verdict does not matter
 	objects   []string
-	want      wanted // at least one of these; none for any
-	unless    wanted
+	want      wordSet // at least one of these; none for any
+	unless    wordSet
 	fresh     uint32 // kinds of things of which one must be new, a bit each; 0 for no such condition
 	condition string
 	detail    string        // without which the condition does not hold; "" for none
@@ -101,7 +101,7 @@ func New(c Config) (*Engine, error) {
 	for i := range rules {
 		l := &ruleState{Rule: &rules[i], waits: rules[i].waits()}
 		if byID[l.ID] != nil {
-			return nil, errors.New("the rule " + l.ID + " stands twice")
+			return nil, errors.New("the rule " + l.ID + " is defined twice")
 		}
 		e.rules, byID[l.ID] = append(e.rules, l), l
 	}
@@ -123,7 +123,7 @@ func (e *Engine) connect(l *ruleState, byID map[string]*ruleState) error {
 		for _, id := range s.Rules {
 			from := byID[id]
 			if from == nil {
-				return errors.New("the rule " + l.ID + " needs the rule " + id + ", which there is not")
+				return errors.New("the rule " + l.ID + " needs the rule " + id + ", which does not exist")
 			}
 			from.feeds = append(from.feeds, feed{l, i})
 		}
@@ -139,7 +139,7 @@ func (e *Engine) addMatcher(l *ruleState, step int, m Match) {
 	if !one.any && one.verdict.UnmarshalText([]byte(m.Verdict)) != nil {
 		return // the loader accepted it, so it is a word
 	}
-	one.want, one.unless = wantedOf(m.Marks), wantedOf(m.Unless)
+	one.want, one.unless = wordSetOf(m.Marks), wordSetOf(m.Unless)
 	for _, n := range m.New {
 		if k, ok := baseline.KindOf(n); ok {
 			one.fresh |= 1 << k
@@ -151,13 +151,13 @@ func (e *Engine) addMatcher(l *ruleState, step int, m Match) {
 	}
 }
 
-// wanted are the words of a rule, by what they describe.
-type wanted struct {
+// wordSet are the words of a rule, by what they describe.
+type wordSet struct {
 	object, to mark
 	by         trait
 }
 
-func wantedOf(words []string) (w wanted) {
+func wordSetOf(words []string) (w wordSet) {
 	for _, word := range words {
 		if rest, ok := strings.CutPrefix(word, toPrefix); ok {
 			w.to |= markOf(rest)
@@ -169,8 +169,8 @@ func wantedOf(words []string) (w wanted) {
 	return w
 }
 
-// in reports whether one of the words is among those of an event.
-func (w *wanted) in(of wanted) bool {
+// intersects reports whether one of the words is among those of an event.
+func (w *wordSet) intersects(of wordSet) bool {
 	return w.object&of.object != 0 || w.to&of.to != 0 || w.by&of.by != 0
 }
 
@@ -208,12 +208,12 @@ func (e *Engine) Observe(ev event.Event) {
 	if len(matchers) == 0 {
 		return
 	}
-	var is wanted // all words of the event; those of the program where the event is its execution
+	var is wordSet // all words of the event; those of the program where the event is its execution
 	is.object, is.to = e.place.Load().marks(&ev)
 	if by != nil {
 		is.by = by.is
 	}
-	var s *seen
+	var s *candidate
 	var alerts []Alert
 	for _, m := range matchers {
 		if m.fresh != 0 && len(news) == 0 || !m.mayMatch(&ev, is) {
@@ -253,7 +253,7 @@ func (e *Engine) follow(ev *event.Event) (by *program, counts bool) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		by = e.programs.add(e.place.Load(), ev)
+		by = e.programs.addProgram(e.place.Load(), ev)
 	case event.ProcSeen:
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -261,17 +261,17 @@ func (e *Engine) follow(ev *event.Event) (by *program, counts bool) {
 	case event.ProcExit:
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.programs.ended(ev.Process.PID)
+		e.programs.removeProcess(ev.Process.PID)
 	}
 	return by, true
 }
 
 // mayMatch reports, without evaluating anything, whether an event can match.
-func (m *matcher) mayMatch(e *event.Event, is wanted) bool {
+func (m *matcher) mayMatch(e *event.Event, is wordSet) bool {
 	switch {
-	case !m.any && m.verdict != e.Verdict, m.unless.in(is):
+	case !m.any && m.verdict != e.Verdict, m.unless.intersects(is):
 		return false
-	case m.want != wanted{} && !m.want.in(is):
+	case m.want != wordSet{} && !m.want.intersects(is):
 		return false
 	case m.step > 0 && m.rule.waits && !m.rule.armed.Load():
 		return false
@@ -306,11 +306,11 @@ func (e *Engine) learn(ev *event.Event) {
 }
 
 // candidate evaluates the condition of a matcher on an event that has the marks.
-func (e *Engine) candidate(m *matcher, s *seen, alerts []Alert) []Alert {
+func (e *Engine) candidate(m *matcher, s *candidate, alerts []Alert) []Alert {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s.program == nil {
-		s.program = e.programs.of(e.place.Load(), &s.event.Process)
+		s.program = e.programs.processProgram(e.place.Load(), &s.event.Process)
 	}
 	if m.condition != "" && !e.holds(m, s) {
 		return alerts
@@ -319,10 +319,10 @@ func (e *Engine) candidate(m *matcher, s *seen, alerts []Alert) []Alert {
 		e.arrivals++
 		s.arrival = e.arrivals
 	}
-	return e.matched(m.rule, m.step, s, alerts)
+	return e.handleMatch(m.rule, m.step, s, alerts)
 }
 
-func (e *Engine) holds(m *matcher, s *seen) bool {
+func (e *Engine) holds(m *matcher, s *candidate) bool {
 	if m.failed {
 		return false
 	}

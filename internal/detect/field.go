@@ -40,7 +40,7 @@ func isField(name string) bool {
 }
 
 // field is one of the groupFields of a seen event.
-func (s *seen) field(name string) string {
+func (s *candidate) field(name string) string {
 	e := s.event
 	switch name {
 	case "session":
@@ -78,7 +78,7 @@ func (s *seen) field(name string) string {
 	return e.Detail[strings.TrimPrefix(name, "detail.")]
 }
 
-func (s *seen) target() string { return cmp.Or(s.event.Resolved, s.event.Object) }
+func (s *candidate) target() string { return cmp.Or(s.event.Resolved, s.event.Object) }
 
 // hostOf is the host of host:port, or of a name alone.
 func hostOf(object string) string {
@@ -97,8 +97,8 @@ func domainOf(host string) string {
 	return host[strings.LastIndexByte(host[:last], '.')+1:]
 }
 
-// seen is an event that something may match, with what is known besides it.
-type seen struct {
+// candidate is an event that something may match, with what is known besides it.
+type candidate struct {
 	event    *event.Event
 	object   mark
 	to       mark
@@ -112,12 +112,12 @@ type seen struct {
 }
 
 // newSeen keeps an event; only events that something may match are worth it.
-func newSeen(e event.Event, place *Place, object, to mark, by *program) *seen {
-	return &seen{event: &e, place: place, object: object, to: to, program: by}
+func newSeen(e event.Event, place *Place, object, to mark, by *program) *candidate {
+	return &candidate{event: &e, place: place, object: object, to: to, program: by}
 }
 
 // process is the process that asked: from the event, or from that of its execution.
-func (s *seen) process() *event.Process {
+func (s *candidate) process() *event.Process {
 	if s.event.Process.Executable == "" && s.program != nil {
 		p := s.program.Process
 		if s.event.Process.PID != 0 {
@@ -129,7 +129,7 @@ func (s *seen) process() *event.Process {
 }
 
 // marks are the words about the event and the program that asked.
-func (s *seen) marks() []string {
+func (s *candidate) marks() []string {
 	if !s.arranged {
 		s.words = s.to.names(s.object.names(nil, ""), toPrefix)
 		if s.program != nil {
@@ -142,7 +142,7 @@ func (s *seen) marks() []string {
 }
 
 // Field implements expr.Fields.
-func (s *seen) Field(name string) (any, bool) {
+func (s *candidate) Field(name string) (any, bool) {
 	switch name {
 	case "marks":
 		return s.marks(), true

@@ -66,7 +66,7 @@ func loadDir(dir fs.FS, called string) ([]Rule, error) {
 		return nil, fmt.Errorf("looking for rules: %w", err)
 	}
 	if len(files) > maxRuleFiles {
-		return nil, &LoadError{called, 0, fmt.Sprintf("it has %d files of rules, %d are taken", len(files), maxRuleFiles)}
+		return nil, &LoadError{called, 0, fmt.Sprintf("it has %d rule files, more than the %d that are read", len(files), maxRuleFiles)}
 	}
 	var all []Rule
 	for _, name := range files {
@@ -164,11 +164,11 @@ func (p *parser) fields(n *yaml.Node, what string, set map[string]func(*yaml.Nod
 		f, ok := set[k.Value]
 		switch {
 		case !ok:
-			return p.fail(k, "%q is no key of %s; these are: %s", k.Value, what, keysOf(set))
+			return p.fail(k, "%q is not a key of %s; these are: %s", k.Value, what, keysOf(set))
 		case seen[k.Value]:
-			return p.fail(k, "%q stands twice", k.Value)
+			return p.fail(k, "%q is given twice", k.Value)
 		case v.Kind == yaml.AliasNode:
-			return p.fail(v, "aliases are not taken")
+			return p.fail(v, "aliases are not accepted")
 		}
 		seen[k.Value] = true
 		if err := f(v); err != nil {
@@ -191,7 +191,7 @@ func keysOf(set map[string]func(*yaml.Node) error) string {
 func (p *parser) text(into *string) func(*yaml.Node) error {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode {
-			return p.fail(n, "a single value is wanted here")
+			return p.fail(n, "a single value is expected here")
 		}
 		*into = strings.TrimSpace(n.Value)
 		return nil
@@ -202,11 +202,11 @@ func (p *parser) text(into *string) func(*yaml.Node) error {
 func (p *parser) texts(into *[]string) func(*yaml.Node) error {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.SequenceNode {
-			return p.fail(n, "a list is wanted here")
+			return p.fail(n, "a list is expected here")
 		}
 		for _, c := range n.Content {
 			if c.Kind != yaml.ScalarNode {
-				return p.fail(c, "a single value is wanted here")
+				return p.fail(c, "a single value is expected here")
 			}
 			*into = append(*into, c.Value)
 		}
@@ -217,7 +217,7 @@ func (p *parser) texts(into *[]string) func(*yaml.Node) error {
 func (p *parser) number(into *int, max int) func(*yaml.Node) error {
 	return func(n *yaml.Node) error {
 		if err := n.Decode(into); err != nil || *into < 1 || *into > max {
-			return p.fail(n, "a number from 1 to %d is wanted here", max)
+			return p.fail(n, "a number from 1 to %d is expected here", max)
 		}
 		return nil
 	}
@@ -227,7 +227,7 @@ func (p *parser) duration(into *time.Duration, max time.Duration) func(*yaml.Nod
 	return func(n *yaml.Node) error {
 		d, err := time.ParseDuration(n.Value)
 		if err != nil || d < 0 || d > max {
-			return p.fail(n, "a duration such as 30s or 5m is wanted here, of at most %s", max)
+			return p.fail(n, "a duration such as 30s or 5m is expected here, of at most %s", max)
 		}
 		*into = d
 		return nil
@@ -243,7 +243,7 @@ func (p *parser) rule(n *yaml.Node) (Rule, error) {
 	set["technique"], set["key"] = p.texts(&r.Technique), p.texts(&r.Key)
 	set["severity"] = func(n *yaml.Node) error {
 		if r.Severity = Severity(n.Value); r.Severity.Level() == 0 {
-			return p.fail(n, "%q is no severity; these are: info, low, medium, high, critical", n.Value)
+			return p.fail(n, "%q is not a severity; these are: info, low, medium, high, critical", n.Value)
 		}
 		return nil
 	}
@@ -266,7 +266,7 @@ func (p *parser) correlation(n *yaml.Node, r *Rule) error {
 		"field": p.text(&c.Field), "by": p.texts(&c.By),
 		"steps": func(n *yaml.Node) error {
 			if n.Kind != yaml.SequenceNode {
-				return p.fail(n, "a list is wanted here")
+				return p.fail(n, "a list is expected here")
 			}
 			for _, one := range n.Content {
 				var s Step

@@ -34,7 +34,7 @@ func (p *parser) tests(n *yaml.Node, t *Tests) error {
 // later by "after"; "times" repeats one, with %d in its strings for the number.
 func (p *parser) session(n *yaml.Node) ([]event.Event, error) {
 	if n.Kind != yaml.SequenceNode {
-		return nil, p.fail(n, "a list of events is wanted here")
+		return nil, p.fail(n, "a list of events is expected here")
 	}
 	at := testStart()
 	all := []event.Event{{Action: event.SessionStart, Object: testWorkspace, Detail: map[string]string{"home": testHome}, Time: at, Session: "test", Sensor: event.Task}}
@@ -51,7 +51,7 @@ func (p *parser) session(n *yaml.Node) ([]event.Event, error) {
 				at = at.Add(10 * time.Millisecond)
 			}
 			at = at.Add(100 * time.Millisecond)
-			all = append(all, numbered(e, at, i))
+			all = append(all, numberedEvent(e, at, i))
 		}
 	}
 	for i := range all {
@@ -60,7 +60,7 @@ func (p *parser) session(n *yaml.Node) ([]event.Event, error) {
 	return all, nil
 }
 
-func numbered(e event.Event, at time.Time, i int) event.Event {
+func numberedEvent(e event.Event, at time.Time, i int) event.Event {
 	with := func(s string) string { return strings.ReplaceAll(s, "%d", fmt.Sprint(i)) }
 	e.Time, e.Session = at, "test"
 	e.Object, e.Resolved = with(e.Object), with(e.Resolved)
@@ -86,7 +86,7 @@ func (p *parser) event(n *yaml.Node) (e event.Event, after time.Duration, times 
 		"after": p.duration(&after, maxWindow), "times": p.number(&times, maxTestEvents),
 		"detail": func(n *yaml.Node) error {
 			if n.Decode(&e.Detail) != nil {
-				return p.fail(n, "a mapping of names to texts is wanted here")
+				return p.fail(n, "a mapping of names to texts is expected here")
 			}
 			return nil
 		},
@@ -101,7 +101,7 @@ func (p *parser) event(n *yaml.Node) (e event.Event, after time.Duration, times 
 	}
 	e.Sensor, e.Process.PID, e.Process.Exec, e.Process.ParentExec = event.Sensor(sensor), pid, uint64(exec), uint64(parent)
 	if actionOf(e.Action) == 0 {
-		return e, 0, 0, p.fail(n, "%q is no action", e.Action)
+		return e, 0, 0, p.fail(n, "%q is not an action", e.Action)
 	}
 	return e, after, times, nil
 }

@@ -202,12 +202,12 @@ func (p *Place) marks(e *event.Event) (object, to mark) {
 			object, to = object|atHome, to|toHome
 		}
 		if changes(e.Action) {
-			object |= p.changed(e.Object, e.Resolved)
+			object |= p.changeMarks(e.Object, e.Resolved)
 			if e.Action == event.FileRename { // the second path of a link is the one that is read
-				to |= p.changed(e.Detail["to"], e.Detail["to_resolved"])
+				to |= p.changeMarks(e.Detail["to"], e.Detail["to_resolved"])
 			}
 		} else {
-			object |= p.looked(e.Object, e.Resolved)
+			object |= p.lookupMarks(e.Object, e.Resolved)
 		}
 	case aboutHost:
 		if rest, ok := strings.CutPrefix(e.Object, "unix:"); ok {

@@ -104,25 +104,25 @@ func (p *Place) shellMarks(code string) (m trait) {
 		if before&decoded != 0 && c.piped && is&(shell|interpreter) != 0 && readsCode(c.words) {
 			m |= decoded
 		}
-		does &^= decoded | named // what is executed counts; names are looked for below
+		does &^= decoded | notableTools // what is executed counts; names are looked for below
 		if name := baseName(c.words[0]); name == "env" || name == "printenv" {
 			does &^= dumpsEnvironment // it is executed, and has an event of its own
 		}
 		m |= does
 	}
-	for _, c := range commandsOf(unquoted(code)) {
-		m |= p.commandMarks(c.words) & named
+	for _, c := range commandsOf(stripQuotes(code)) {
+		m |= p.commandMarks(c.words) & notableTools
 	}
 	return m
 }
 
-// named are the marks that a command gets only by its name, which is a word
+// notableTools are the marks that a command gets only by its name, which is a word
 // that people search for and write about.
-const named = administers | offensive
+const notableTools = administers | offensive
 
-// unquoted is code without the text in quotes, except where something is
+// stripQuotes returns code without the text in quotes, except where something is
 // executed within them.
-func unquoted(code string) string {
+func stripQuotes(code string) string {
 	var b strings.Builder
 	for {
 		i := strings.IndexAny(code, `'"\`)
@@ -159,7 +159,7 @@ func (p *Place) commandMarks(words []string) (m trait) {
 		return m
 	}
 	name := baseName(words[0])
-	m |= nameOfProgram(name) & (elevates | named)
+	m |= nameOfProgram(name) & (elevates | notableTools)
 	if len(words) > 1 && nameOfProgram(name)&(shell|interpreter) != 0 {
 		m |= nameOfProgram(strings.TrimSuffix(words[1], ".py")) & offensive
 	}

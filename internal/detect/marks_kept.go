@@ -55,7 +55,7 @@ func (p *Place) keptAt(at string) mark {
 		return hook
 	}
 	w := walk{names: pathNames(), place: p, first: true}
-	w.over(rest)
+	w.walkNames(rest)
 	if m := w.found & (startup | guardrail | editor | hook | credential | usual); m != 0 && w.found&browserStore == 0 {
 		return m
 	}

@@ -31,15 +31,15 @@ func (p *Place) path(s string) mark {
 	if strings.HasPrefix(s, "memfd:") || strings.HasPrefix(s, "/memfd:") {
 		return memoryFile
 	}
-	w.over(s)
-	if w.found&passing != 0 {
-		w.found = w.found&^passing | p.passing(s, w.found)
+	w.walkNames(s)
+	if w.found&passingMarks != 0 {
+		w.found = w.found&^passingMarks | p.passingMarksOf(s, w.found)
 	}
 	if w.up >= climb {
 		w.found |= traversal
 	}
 	if strings.IndexByte(s, '%') >= 0 || strings.IndexByte(s, '\\') >= 0 || strings.IndexByte(s, 0xc0) >= 0 {
-		w.found |= disguised(s)
+		w.found |= disguisedClimb(s)
 	}
 	if w.place.Workspace != "" && w.n > 1 && strings.HasPrefix(s, w.place.Workspace) {
 		w.found |= w.place.inWorkspace(s[len(w.place.Workspace):])
@@ -50,25 +50,25 @@ func (p *Place) path(s string) mark {
 	return w.found
 }
 
-// passing are the marks of what comes and goes, about which rules say less.
-const passing = generated | dependency | temporary
+// passingMarks are the marks of what comes and goes, about which rules say less.
+const passingMarks = generated | dependency | temporary
 
-// passing returns those marks of a path, below the home or workspace: that these
+// passingMarksOf returns those marks of a path, below the home or workspace: that these
 // are in /tmp, or in a directory called build, says nothing about their content.
-func (p *Place) passing(s string, found mark) mark {
+func (p *Place) passingMarksOf(s string, found mark) mark {
 	for _, top := range [...]string{p.Workspace, p.Home} {
 		if top != "/" && within(s, top) {
 			w := walk{names: pathNames(), place: p}
-			w.over(strings.TrimPrefix(s[len(top):], "/"))
+			w.walkNames(strings.TrimPrefix(s[len(top):], "/"))
 			found = w.found
 			break
 		}
 	}
-	return found & passing
+	return found & passingMarks
 }
 
-// over walks the names of s.
-func (w *walk) over(s string) {
+// walkNames walks the names of s.
+func (w *walk) walkNames(s string) {
 	rooted := s != "" && s[0] == '/'
 	for rest := s; rest != ""; {
 		var name string
@@ -97,7 +97,7 @@ func (w *walk) step(name string, last, rooted bool) {
 	if at == 1 && (rooted || w.up >= 3) {
 		w.top = name == "home" || name == "Users" || name == "root" || name == "proc" || name == "dev"
 	} else if w.top && at <= 5 {
-		w.rooted(name, at, last)
+		w.judgeRooted(name, at, last)
 	}
 	if w.names.may(name) {
 		if patterns := w.names.patterns[name]; patterns != nil {
@@ -139,9 +139,9 @@ next:
 	}
 }
 
-// rooted judges what depends on the place in the tree: homes of others and
+// judgeRooted judges what depends on the place in the tree: homes of others and
 // processes.
-func (w *walk) rooted(name string, at int, last bool) {
+func (w *walk) judgeRooted(name string, at int, last bool) {
 	switch {
 	case at == 3 && (w.above[0] == "home" || w.above[0] == "Users"):
 		if who := w.above[1]; who != "node_modules" && who != "linuxbrew" && who[0] != '.' && !w.place.own(w.above[0], who) {
@@ -246,10 +246,10 @@ func example(name string) bool {
 	return slices.ContainsFunc(exampleNames, func(s string) bool { return strings.Contains(name, s) })
 }
 
-// disguised finds a climb that is spelt so that a comparison misses it: escaped
+// disguisedClimb finds a climb that is spelt so that a comparison misses it: escaped
 // once or twice, with a backslash, or in the overlong form that UTF-8 forbids
 // (RFC 3629, 10).
-func disguised(s string) mark {
+func disguisedClimb(s string) mark {
 	for _, form := range [...]string{"..%2f", "..%2F", "%2e%2e", "%2E%2E", "%252e", "%252E", "..%5c", "..%5C", `..\`, "..%c0%af", "..%C0%AF", "..\xc0\xaf", ".%2e/", ".%2E/", "%2e./", "%2E./", "%uff0e"} {
 		if strings.Contains(s, form) {
 			return encoded

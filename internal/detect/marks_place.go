@@ -17,9 +17,9 @@ func changes(action string) bool {
 	return false
 }
 
-// changed returns the additional marks of a path that something changes. Look-ups
+// changeMarks returns the additional marks of a path that something changes. Look-ups
 // are left out: each command is looked for in many directories of programs.
-func (p *Place) changed(asked, found string) (m mark) {
+func (p *Place) changeMarks(asked, found string) (m mark) {
 	full := cmp.Or(found, asked)
 	if !strings.HasPrefix(full, "/") {
 		return 0
@@ -36,8 +36,8 @@ func (p *Place) changed(asked, found string) (m mark) {
 	return m
 }
 
-// looked returns the additional marks of a path that something looks for.
-func (p *Place) looked(asked, found string) (m mark) {
+// lookupMarks returns the additional marks of a path that something looks for.
+func (p *Place) lookupMarks(asked, found string) (m mark) {
 	climbs := strings.HasPrefix(asked, "../")
 	if climbs && p.beside(found, true) {
 		m |= sibling

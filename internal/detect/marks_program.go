@@ -36,9 +36,9 @@ func (place *Place) program(p *event.Process, asked string) trait {
 	if isInMemory(path) {
 		m |= inMemory
 	}
-	where := place.standing(path)
+	where := place.nameTrust(path)
 	if m&interpreter != 0 {
-		if script := place.standing(agentScript(p.Argv)); script != anybodys {
+		if script := place.nameTrust(agentScript(p.Argv)); script != anybodys {
 			m, where = m|agent, max(where, script)
 		}
 	}
@@ -46,7 +46,7 @@ func (place *Place) program(p *event.Process, asked string) trait {
 	case installed:
 		m |= replaceable
 	case anybodys:
-		m = m&^excusing | replaceable
+		m = m&^excusingMarks | replaceable
 	}
 	if len(p.Argv) > 1 {
 		m |= place.argumentMarks(p.Argv, m)

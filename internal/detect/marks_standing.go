@@ -13,9 +13,9 @@ type Place struct {
 	Writable  []string // what the policy lets be written besides the workspace; absolute
 }
 
-// excusing are the marks that a program gets by its name and that make a rule
+// excusingMarks are the marks that a program gets by its name and that make a rule
 // say less about it.
-const excusing = client | browser | debugger | agent
+const excusingMarks = client | browser | debugger | agent
 
 // How far the name of a program is trusted, by where its file is.
 const (
@@ -24,7 +24,7 @@ const (
 	anybodys         // its writer chose the name, which excuses nothing
 )
 
-func (p *Place) standing(path string) int {
+func (p *Place) nameTrust(path string) int {
 	if path == "" || path[0] != '/' || isInMemory(path) {
 		return anybodys
 	}

@@ -125,7 +125,7 @@ func TestRuleOfNew(t *testing.T) {
 		t.Errorf("%v %v", failed, err)
 	}
 	_, err = ParseRules("own.yaml", []byte(strings.Replace(text, "new: [host]", "new: [hots]", 1)), builtin())
-	if err == nil || !strings.Contains(err.Error(), `"hots" is no kind of thing that a baseline knows; these are: program, host`) {
+	if err == nil || !strings.Contains(err.Error(), `"hots" is not a kind of thing that a baseline knows; these are: program, host`) {
 		t.Errorf("a misspelt kind: %v", err)
 	}
 }

@@ -42,8 +42,8 @@ type heldProgram struct {
 // keptProcesses is how many processes have a known program.
 const keptProcesses = 8192
 
-// add notes a program and classifies it.
-func (t *table) add(place *Place, e *event.Event) *program {
+// addProgram notes a program and classifies it.
+func (t *table) addProgram(place *Place, e *event.Event) *program {
 	p := &e.Process
 	is := t.below(place.program(p, e.Object), p.ParentExec)
 	if before, _ := strconv.ParseUint(e.Detail["replaces"], 10, 64); before != p.ParentExec {
@@ -66,7 +66,7 @@ func (t *table) add(place *Place, e *event.Event) *program {
 	}
 	one := &t.kept[at]
 	*one = program{*p, is}
-	one.Argv, one.Executable, one.Cwd = shortened(p.Argv), ending(p.Executable), ending(p.Cwd)
+	one.Argv, one.Executable, one.Cwd = shortenArgv(p.Argv), pathTail(p.Executable), pathTail(p.Cwd)
 	if e.Error == "" {
 		t.runs(p.PID, p.Exec)
 	}
@@ -100,7 +100,7 @@ func (t *table) runs(pid int, exec uint64) {
 	}
 	if !known && len(t.pids) >= keptProcesses {
 		for other := range t.pids {
-			t.ended(other)
+			t.removeProcess(other)
 			break
 		}
 	}
@@ -134,8 +134,8 @@ func (t *table) get(exec uint64) *program {
 	return nil
 }
 
-// of is the program of a process, even if only the event knows it.
-func (t *table) of(place *Place, p *event.Process) *program {
+// processProgram is the program of a process, even if only the event knows it.
+func (t *table) processProgram(place *Place, p *event.Process) *program {
 	exec := p.Exec
 	if exec == 0 {
 		exec = t.pids[p.PID][0]
@@ -146,23 +146,23 @@ func (t *table) of(place *Place, p *event.Process) *program {
 	return &program{*p, place.program(p, "")}
 }
 
-// ended forgets a process: its number will be reused.
-func (t *table) ended(pid int) {
+// removeProcess forgets a process: its number will be reused.
+func (t *table) removeProcess(pid int) {
 	for _, exec := range t.pids[pid] {
 		t.release(exec)
 	}
 	delete(t.pids, pid)
 }
 
-// ending is the end of a long path, without keeping the whole in memory.
-func ending(path string) string {
+// pathTail is the end of a long path, without keeping the whole in memory.
+func pathTail(path string) string {
 	if len(path) <= keptPath {
 		return path
 	}
 	return strings.Clone(path[len(path)-keptPath:])
 }
 
-func shortened(argv []string) []string {
+func shortenArgv(argv []string) []string {
 	left := keptBytes
 	for i, a := range argv {
 		if left -= len(a); left < 0 || i == keptArguments {

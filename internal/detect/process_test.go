@@ -63,7 +63,7 @@ func TestProgramsThatRunAreNotForgotten(t *testing.T) {
 func TestProcessesAreBounded(t *testing.T) {
 	var all table
 	for i := range 3 * keptProcesses {
-		all.add(&Place{}, &event.Event{Action: event.ProcExec, Process: event.Process{PID: i + 1, Exec: uint64(i + 1)}})
+		all.addProgram(&Place{}, &event.Event{Action: event.ProcExec, Process: event.Process{PID: i + 1, Exec: uint64(i + 1)}})
 	}
 	if len(all.pids) > keptProcesses || len(all.held) > 2*keptProcesses {
 		t.Errorf("%d programs of %d processes are held", len(all.held), len(all.pids))

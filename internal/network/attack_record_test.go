@@ -36,7 +36,7 @@ func TestRefusalsDoNotFillTheRecord(t *testing.T) {
 	if n := recorded(); n > refusedMinute {
 		t.Errorf("%d records", n)
 	}
-	w.refuse(Destination{Name: "a.example.org", Port: 443, Door: Intercepted}, "request smuggling: of a test", high)
+	w.refuse(Destination{Name: "a.example.org", Port: 443, Door: Intercepted}, "request smuggling: of a test", highSeverity)
 	all := w.sink.all()
 	if last := all[len(all)-1]; last.Detail["severity"] != "high" {
 		t.Errorf("the last record is %+v", last)
@@ -70,7 +70,7 @@ func TestAFloodHidesNoAlarm(t *testing.T) {
 	w.throttle.now = func() time.Time { return now }
 	const flood = 10_000
 	for i := range flood {
-		w.refuse(Destination{Name: fmt.Sprintf("a\x00%d", i), Port: 443, Door: Socks}, "it is not taken as a host name", high)
+		w.refuse(Destination{Name: fmt.Sprintf("a\x00%d", i), Port: 443, Door: Socks}, "it is not taken as a host name", highSeverity)
 	}
 	x := &exchange{httpConn: &httpConn{engine: w.Engine, to: Destination{Name: "a.example.org", Port: 443}}}
 	x.denyLeak(&leak{credential: "demo", where: "in its URL"})

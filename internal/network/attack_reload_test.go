@@ -102,9 +102,9 @@ func TestReloadEndsSockets(t *testing.T) {
 		t.Fatal(resp, err)
 	}
 	send(t, c, "hello")
-	said := make([]byte, 5)
-	if _, err := io.ReadFull(in, said); err != nil || string(said) != "hello" {
-		t.Fatal(string(said), err)
+	echoed := make([]byte, 5)
+	if _, err := io.ReadFull(in, echoed); err != nil || string(echoed) != "hello" {
+		t.Fatal(string(echoed), err)
 	}
 	rule := permits(apiName, 80, policy.HTTP)
 	rule.Paths = []string{"/other"}

@@ -111,11 +111,11 @@ func TestEchoedForms(t *testing.T) {
 	}
 	for name, form := range forms {
 		s := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			said := form(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-			w.Header().Set("X-Echo", said)
+			echoed := form(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			w.Header().Set("X-Echo", echoed)
 			w.Header().Set("Trailer", "X-Late")
-			io.WriteString(w, said)
-			w.Header().Set("X-Late", said)
+			io.WriteString(w, echoed)
+			w.Header().Set("X-Late", echoed)
 		}), shopConfig{secure: true, rule: bindForge, credentials: newVault(nil)})
 		resp, got := s.ask("GET", "/", nil, "Authorization", "Bearer "+testPlaceholder)
 		for where, text := range map[string]string{"body": got, "header": resp.Header.Get("X-Echo"), "trailer": resp.Trailer.Get("X-Late")} {

@@ -42,8 +42,8 @@ func (e *Engine) wants(k event.Kind) bool {
 	return e.config.Gate != nil && (e.config.Wants == nil || e.config.Wants(k))
 }
 
-// asks reports whether a human could be asked about a kind at this moment.
-func (e *Engine) asks(k event.Kind) bool {
+// mayAsk reports whether a human could be asked about a kind at this moment.
+func (e *Engine) mayAsk(k event.Kind) bool {
 	return e.wants(k) && (e.config.Asks == nil || e.config.Asks(k))
 }
 
@@ -131,7 +131,7 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 	}
 	for range judgeMost {
 		was, permitted := e.permit(d)
-		ruling := e.judge(ctx, attempted(d, was, permitted))
+		ruling := e.judge(ctx, connectAttempt(d, was, permitted))
 		if ruling.Verdict != event.Allowed {
 			r := e.refuse(d, denialReason(ruling), byConsent(ruling))
 			return Permit{}, &r
@@ -147,7 +147,7 @@ func (e *Engine) admit(ctx context.Context, d Destination) (Permit, *Refusal) {
 			return Permit{}, e.refuseUnknown(d)
 		}
 	}
-	r := e.refuse(d, "the rules changed while it was asked about", unflagged)
+	r := e.refuse(d, "the rules changed while it waited for an answer", unflagged)
 	return Permit{}, &r
 }
 
@@ -157,8 +157,8 @@ var errLapsed = errors.New("the approval that allowed it has ended")
 // refuses one whose approval has ended already.
 func (e *Engine) endWith(ctx context.Context, d Destination, r event.Ruling) *Refusal {
 	if lapsed(r) != nil {
-		no := e.refuse(d, errLapsed.Error(), byConsent(r))
-		return &no
+		refusal := e.refuse(d, errLapsed.Error(), byConsent(r))
+		return &refusal
 	}
 	if s := sessionOf(ctx); s != nil && r.Over != nil {
 		s.approvals.rulings = append(s.approvals.rulings, r)
@@ -245,8 +245,8 @@ func (e *Engine) refuseUnknown(d Destination) *Refusal {
 	return &r
 }
 
-// attempted is a connection as the rules of consent see it, without its process.
-func attempted(d Destination, p Permit, permitted bool) event.Attempt {
+// connectAttempt is a connection as the rules of consent see it, without its process.
+func connectAttempt(d Destination, p Permit, permitted bool) event.Attempt {
 	kind := p.Kind
 	if !permitted {
 		kind = usualKind(d)

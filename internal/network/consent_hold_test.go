@@ -157,7 +157,7 @@ func TestAClientThatGoesEndsTheQuestion(t *testing.T) {
 	defer w.Close()
 	for _, way := range waysIn {
 		c := connect(t, way.door(w))
-		send(t, c, way.say)
+		send(t, c, way.input)
 		q := d.next(t)
 		c.Close()
 		q.ended(t)
@@ -193,7 +193,7 @@ func TestTheEndOfTheRunEndsWhatIsHeld(t *testing.T) {
 	w := start(t, withGate(d))
 	for _, way := range waysIn {
 		c := connect(t, way.door(w))
-		send(t, c, way.say)
+		send(t, c, way.input)
 		d.next(t)
 	}
 	overSoon(t, w)
@@ -255,12 +255,12 @@ func TestAnAnswerIsForOneNameAndPort(t *testing.T) {
 	if err := tls.Client(c, &tls.Config{ServerName: newHost}).Handshake(); !strings.Contains(errText(err), "first record does not look like a TLS handshake") {
 		t.Errorf("for the name itself: %v; the server answers in the clear", err)
 	}
-	for _, say := range []string{
+	for _, input := range []string{
 		"GET / HTTP/1.1\r\nHost: other.example.org\r\n\r\n",
 		"GET http://other.example.org/ HTTP/1.1\r\nHost: " + newHost + "\r\n\r\n",
 	} {
-		if got, _ := roundTrip(t, w.doorTo(newHost, 80), say); !strings.HasPrefix(string(got), "HTTP/1.1 4") {
-			t.Errorf("%q: %q", say, got)
+		if got, _ := roundTrip(t, w.doorTo(newHost, 80), input); !strings.HasPrefix(string(got), "HTTP/1.1 4") {
+			t.Errorf("%q: %q", input, got)
 		}
 	}
 	if got, _ := roundTrip(t, w.proxy, "GET http://"+newHost+"/ HTTP/1.1\r\nHost: "+newHost+"\r\n\r\nGET http://other.example.org/ HTTP/1.1\r\nHost: other.example.org\r\n\r\n"); strings.Count(string(got), "200 OK") != 1 {

@@ -19,7 +19,7 @@ import (
 
 // allowUntil allows for as long as the channel is open.
 func (q *question) allowUntil(over <-chan struct{}) {
-	q.say <- event.Ruling{Verdict: event.Allowed, Granted: true, Over: over}
+	q.input <- event.Ruling{Verdict: event.Allowed, Granted: true, Over: over}
 }
 
 // TestAConnectionEndsWithItsApproval opens connections on an approval that is then
@@ -41,7 +41,7 @@ func TestAConnectionEndsWithItsApproval(t *testing.T) {
 			over := make(chan struct{})
 			open := func() (net.Conn, *question) { // one at a time: either may ask first
 				c := connect(t, door)
-				if _, err := io.WriteString(c, way.say); err != nil {
+				if _, err := io.WriteString(c, way.input); err != nil {
 					t.Fatal(err)
 				}
 				return c, d.next(t)
@@ -296,7 +296,7 @@ func TestWhatNoRuleIsAbout(t *testing.T) {
 			if _, err := io.CopyN(io.Discard, c, 4*spliceAfter); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "it is spliced", func() bool { return w.steps.pipes.Load() > 0 })
+			until(t, "it is spliced", func() bool { return w.relayPool.pipes.Load() > 0 })
 			local, _ := addressOf(c.LocalAddr())
 			remote, _ := addressOf(c.RemoteAddr())
 			select {

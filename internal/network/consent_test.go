@@ -29,8 +29,8 @@ type testGate struct {
 // question is what waits for an answer.
 type question struct {
 	event.Attempt
-	say  chan event.Ruling
-	gone chan struct{} // closed when no caller waits any more
+	input chan event.Ruling
+	gone  chan struct{} // closed when no caller waits any more
 }
 
 func newTestGate(about func(event.Attempt) event.Verdict) *testGate {
@@ -49,13 +49,13 @@ func (d *testGate) Judge(a event.Attempt) event.Ruling {
 		return event.Ruling{Verdict: event.Denied, Rule: "policy.yaml:7", Reason: "it is never done"}
 	}
 	return event.Ruling{Rule: "policy.yaml:9", Wait: func(ctx context.Context) event.Ruling {
-		q := &question{Attempt: a, say: make(chan event.Ruling, 1), gone: make(chan struct{})}
+		q := &question{Attempt: a, input: make(chan event.Ruling, 1), gone: make(chan struct{})}
 		defer close(q.gone)
 		if ctx.Err() == nil {
 			d.asked <- q
 		}
 		select {
-		case r := <-q.say:
+		case r := <-q.input:
 			return r
 		case <-ctx.Done():
 			return event.Ruling{Verdict: event.Denied, Reason: "nobody said"}
@@ -85,8 +85,8 @@ func (d *testGate) quiet(t testing.TB) {
 	}
 }
 
-func (q *question) allow() { q.say <- event.Ruling{Verdict: event.Allowed, Granted: true} }
-func (q *question) deny()  { q.say <- event.Ruling{Verdict: event.Denied, Reason: "not today"} }
+func (q *question) allow() { q.input <- event.Ruling{Verdict: event.Allowed, Granted: true} }
+func (q *question) deny()  { q.input <- event.Ruling{Verdict: event.Denied, Reason: "not today"} }
 
 func (q *question) ended(t testing.TB) {
 	t.Helper()
@@ -124,35 +124,35 @@ func oneAnswer(c *net.TCPConn) {
 
 // waysIn are how a client asks for newHost at a port, and what it reads when it gets there.
 var waysIn = []struct {
-	name     string
-	port     int
-	door     func(*world) string
-	say, get string
-	refused  string // what it reads else; "" for a reset
-	attempt  event.Attempt
+	name       string
+	port       int
+	door       func(*world) string
+	input, get string
+	refused    string // what it reads else; "" for a reset
+	attempt    event.Attempt
 }{
 	{
-		name: "intercepted", port: 22, door: func(w *world) string { return w.doorTo(newHost, 22) }, say: "x", get: "x",
+		name: "intercepted", port: 22, door: func(w *world) string { return w.doorTo(newHost, 22) }, input: "x", get: "x",
 		attempt: event.Attempt{Host: newHost, Port: 22, Protocol: "tcp"},
 	},
 	{
 		name: "intercepted HTTP", port: 80, door: func(w *world) string { return w.doorTo(newHost, 80) },
-		say: "GET /p HTTP/1.1\r\nHost: " + newHost + "\r\nConnection: close\r\n\r\n", get: "HTTP/1.1 200 OK", refused: "HTTP/1.1 403 ",
+		input: "GET /p HTTP/1.1\r\nHost: " + newHost + "\r\nConnection: close\r\n\r\n", get: "HTTP/1.1 200 OK", refused: "HTTP/1.1 403 ",
 		attempt: event.Attempt{Host: newHost, Port: 80, Protocol: "http"},
 	},
 	{
 		name: "CONNECT", port: 22, door: func(w *world) string { return w.proxy },
-		say: "CONNECT " + newHost + ":22 HTTP/1.1\r\n\r\nx", get: "HTTP/1.1 200 Connection established\r\n\r\nx", refused: "HTTP/1.1 403 ",
+		input: "CONNECT " + newHost + ":22 HTTP/1.1\r\n\r\nx", get: "HTTP/1.1 200 Connection established\r\n\r\nx", refused: "HTTP/1.1 403 ",
 		attempt: event.Attempt{Host: newHost, Port: 22, Protocol: "tcp"},
 	},
 	{
 		name: "an absolute target", port: 8080, door: func(w *world) string { return w.proxy },
-		say: "GET http://" + newHost + ":8080/p HTTP/1.1\r\nHost: " + newHost + ":8080\r\n\r\n", get: "HTTP/1.1 200 OK", refused: "HTTP/1.1 403 ",
+		input: "GET http://" + newHost + ":8080/p HTTP/1.1\r\nHost: " + newHost + ":8080\r\n\r\n", get: "HTTP/1.1 200 OK", refused: "HTTP/1.1 403 ",
 		attempt: event.Attempt{Host: newHost, Port: 8080, Protocol: "http"},
 	},
 	{
 		name: "SOCKS5", port: 22, door: func(w *world) string { return w.proxy },
-		say: "\x05\x01\x00\x05\x01\x00\x03\x0f" + newHost + "\x00\x16x", get: "\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00x", refused: "\x05\x00\x05\x02",
+		input: "\x05\x01\x00\x05\x01\x00\x03\x0f" + newHost + "\x00\x16x", get: "\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00x", refused: "\x05\x00\x05\x02",
 		attempt: event.Attempt{Host: newHost, Port: 22, Protocol: "tcp"},
 	},
 }
@@ -170,7 +170,7 @@ func TestANewHostIsHeldUntilAHumanAllowsIt(t *testing.T) {
 			}
 			w.server(Destination{Name: newHost, Port: way.port}.String(), serve)
 			c := connect(t, way.door(w))
-			send(t, c, way.say)
+			send(t, c, way.input)
 			q := d.next(t)
 			q.Attempt.Kind = ""
 			if q.Host != way.attempt.Host || q.Port != way.attempt.Port || q.Protocol != way.attempt.Protocol || q.Known {
@@ -213,7 +213,7 @@ func TestANewHostThatIsDeniedIsAnError(t *testing.T) {
 				want = "not today (policy.yaml:9)"
 				go func() { d.next(t).deny() }()
 			}
-			got, err := roundTrip(t, door, way.say)
+			got, err := roundTrip(t, door, way.input)
 			if way.refused != "" && (err != nil || !strings.HasPrefix(string(got), way.refused)) {
 				t.Errorf("%s, asks %v: %q, %v", way.name, asks, got, err)
 			}
@@ -241,7 +241,7 @@ func TestWhereNobodyIsThereAllIsAsBefore(t *testing.T) {
 		c.Gate = newTestGate(func(event.Attempt) event.Verdict { return event.Allowed })
 		c.Asks = func(event.Kind) bool { return false }
 	}
-	literal := struct{ say string }{"CONNECT 93.184.216.9:443 HTTP/1.1\r\n\r\n"}
+	literal := struct{ input string }{"CONNECT 93.184.216.9:443 HTTP/1.1\r\n\r\n"}
 	answers := map[bool][]string{}
 	for _, gated := range []bool{false, true} {
 		var names string
@@ -253,10 +253,10 @@ func TestWhereNobodyIsThereAllIsAsBefore(t *testing.T) {
 		}, permits("near.example.org", 443, policy.TLS))
 		list := []string{}
 		for _, way := range waysIn {
-			got, err := roundTrip(t, way.door(w), way.say)
+			got, err := roundTrip(t, way.door(w), way.input)
 			list = append(list, string(got)+" "+errText(err))
 		}
-		got, err := roundTrip(t, w.proxy, literal.say)
+		got, err := roundTrip(t, w.proxy, literal.input)
 		list = append(list, string(got)+" "+errText(err))
 		for _, name := range []string{newHost, "a.b.test", "_https._tcp.new.example.org"} {
 			list = append(list, query(t, names, name, dns.TypeA))

@@ -53,13 +53,13 @@ func (e *Engine) refuseDecoy(d Destination, kind, where string, opts ...refusalO
 		object = printable(d.Name)
 	}
 	e.decoySent(object, kind, where, d.Door, "")
-	return e.refuse(d, decoyWords(kind, where), append(opts, high)...)
+	return e.refuse(d, decoyWords(kind, where), append(opts, highSeverity)...)
 }
 
 // decoyWords is why something that carries a honeytoken is refused. The sending program
 // reads it too, so it does not reveal that the credential is a honeytoken.
 func decoyWords(kind, where string) string {
-	return "a credential (" + kind + ") that may not leave stands " + where
+	return "a credential (" + kind + ") that may not leave is " + where
 }
 
 // decoyInHead refuses a request with a honeytoken in its line or head, whatever else
@@ -102,9 +102,9 @@ func (b *unreadBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// said returns the bytes that were already read from a connection and must be sent
-// again.
-func said(c net.Conn) []byte {
+// bufferedBytes returns the bytes that were already read from a connection and must be
+// sent again.
+func bufferedBytes(c net.Conn) []byte {
 	if r, ok := c.(*prefixConn); ok {
 		return r.head
 	}

@@ -187,7 +187,7 @@ func (dl *dialer) connect(ctx context.Context, d Destination, p Permit, at netip
 func (dl *dialer) check(name string, p Permit, network, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || network != "tcp4" && network != "tcp6" {
-		return fmt.Errorf("%s of %s is no address to connect to", network, text.Cut(address, nameBytes))
+		return fmt.Errorf("%s %s is not an address that can be connected to", network, text.Cut(address, nameBytes))
 	}
 	err = checkAddress(name, at.Addr(), p.Internal, dl.own)
 	if err != nil && dl.exempt != nil && dl.exempt(netip.AddrPortFrom(at.Addr().Unmap(), at.Port())) {

@@ -16,7 +16,7 @@ import (
 const learned = "policy learn"
 
 // errObserved is why nothing leaves while a policy is learned by looking.
-var errObserved = errors.New("no rule allows it, and it is only noted")
+var errObserved = errors.New("no rule allows it, and it is only recorded")
 
 // observing dials what rules permit and nothing that is only learned.
 type observing struct{ upstream }
@@ -61,31 +61,31 @@ type responder struct {
 // comes before anything leaves; where it is lost nothing does.
 func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, reply responder) {
 	if kind := e.decoyIn([]byte(d.Name)); kind != "" {
-		reply.deny(e.refuse(d, decoyWords(kind, inName), high))
+		reply.deny(e.refuse(d, decoyWords(kind, inName), highSeverity))
 		return
 	}
-	p, no := e.admit(ctx, d)
+	permit, refusal := e.admit(ctx, d)
 	switch {
-	case no != nil:
-		reply.deny(*no)
+	case refusal != nil:
+		reply.deny(*refusal)
 		return
-	case d.Door == Forward && p.Kind != policy.HTTP:
-		reply.deny(e.refuse(d, "the rule allows "+string(p.Kind)+", not HTTP in the clear", nearest(p.Origin), unflagged))
+	case d.Door == Forward && permit.Kind != policy.HTTP:
+		reply.deny(e.refuse(d, "the rule allows "+string(permit.Kind)+", not HTTP in the clear", nearestRule(permit.Origin), unflagged))
 		return
 	}
-	if p.Origin.File == learned || e.config.Learn != Off && (p.Kind == policy.TCP || p.Kind == policy.TLS && !p.Terminate) {
-		e.observe(Observation{Name: d.Name, Port: d.Port, Kind: p.Kind})
+	if permit.Origin.File == learned || e.config.Learn != Off && (permit.Kind == policy.TCP || permit.Kind == policy.TLS && !permit.Terminate) {
+		e.observe(Observation{Name: d.Name, Port: d.Port, Kind: permit.Kind})
 	}
 	begun := time.Now()
-	if err := e.emit(connected(d, p)); err != nil {
+	if err := e.emit(connectEvent(d, permit)); err != nil {
 		reply.fail(err)
 		return
 	}
 	s := sessionOf(ctx)
 	var failure error
-	defer func() { e.emit(closed(d, p, s, begun, failure)) }()
-	if p.Kind == policy.TCP {
-		failure = e.serveBytes(ctx, c, d, p, reply)
+	defer func() { e.emit(closeEvent(d, permit, s, begun, failure)) }()
+	if permit.Kind == policy.TCP {
+		failure = e.serveBytes(ctx, c, d, permit, reply)
 		return
 	}
 	if reply.allow != nil {
@@ -94,15 +94,15 @@ func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, reply 
 			return
 		}
 	}
-	if s != nil && (p.Kind == policy.HTTP || p.Terminate) {
+	if s != nil && (permit.Kind == policy.HTTP || permit.Terminate) {
 		s.counted = true
 		c = countingConn{wrapped{c}, s}
 	}
-	if p.Kind == policy.HTTP {
-		e.serveHTTP(ctx, c, d, p)
+	if permit.Kind == policy.HTTP {
+		e.serveHTTP(ctx, c, d, permit)
 		return
 	}
-	e.serveTLS(ctx, c, d, p)
+	e.serveTLS(ctx, c, d, permit)
 }
 
 // serveBytes passes bytes on without inspecting them. The upstream is dialled at once,
@@ -110,7 +110,7 @@ func (e *Engine) dispatch(ctx context.Context, c net.Conn, d Destination, reply 
 func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Permit, reply responder) error {
 	up, err := e.dial.Dial(ctx, d, p)
 	if err != nil {
-		if r, decided := e.refuseDial(d, err, nearest(p.Origin)); decided {
+		if r, decided := e.refuseDial(d, err, nearestRule(p.Origin)); decided {
 			reply.deny(r)
 		} else {
 			reply.fail(err)
@@ -127,9 +127,9 @@ func (e *Engine) serveBytes(ctx context.Context, c net.Conn, d Destination, p Pe
 	return e.relay(ctx, c, up, e.inspect(d))
 }
 
-// connected is the event at the beginning. It says whether the requests on the
+// connectEvent is the event at the start of a connection. It says whether the requests on the
 // connection can be seen: if not, no event has their paths and answers.
-func connected(d Destination, p Permit) event.Event {
+func connectEvent(d Destination, p Permit) event.Event {
 	inspected := p.Kind == policy.HTTP || p.Kind == policy.TLS && p.Terminate
 	return event.Event{
 		Action: event.NetConnect, Object: d.String(), Verdict: event.Allowed, Rule: p.Origin.String(),
@@ -137,9 +137,9 @@ func connected(d Destination, p Permit) event.Event {
 	}
 }
 
-// closed is the event at the end; failure is nil if both sides had sent all.
-func closed(d Destination, p Permit, s *session, begun time.Time, failure error) event.Event {
-	ev := connected(d, p)
+// closeEvent is the event at the end of a connection; failure is nil if both sides had sent all.
+func closeEvent(d Destination, p Permit, s *session, begun time.Time, failure error) event.Event {
+	ev := connectEvent(d, p)
 	ev.Action = event.NetClose
 	ev.Detail["ms"] = strconv.FormatInt(time.Since(begun).Milliseconds(), 10)
 	if s != nil {

@@ -29,7 +29,7 @@ type nameServer struct {
 	learn        Learn
 	record       func(nameQuery) error   // an error refuses the query
 	carriesDecoy func(query []byte) bool // reports whether a query must be refused; nil for none
-	asks         func() bool             // whether a human can be asked about a host that no rule names; nil for never
+	mayAsk       func() bool             // whether a human can be asked about a host that no rule names; nil for never
 
 	perSecond int
 	now       func() time.Time
@@ -104,7 +104,7 @@ func (s *nameServer) answer(query []byte, limit, most int) []byte {
 	case opt != nil && opt.Version() != 0:
 		f.code = dns.RcodeBadVers
 	case !s.admitted():
-		f = blocked(dns.RcodeRefused, fmt.Sprintf("more than %d name queries a second", s.perSecond))
+		f = blockedAnswer(dns.RcodeRefused, fmt.Sprintf("more than %d name queries a second", s.perSecond))
 		f.seen = &nameQuery{Reason: f.text}
 	default:
 		f = s.find(q.Question[0])
@@ -143,7 +143,7 @@ func (s *nameServer) admitted() bool {
 	if !s.queries.has(1, s.now()) {
 		return false
 	}
-	s.queries.take(1)
+	s.queries.consume(1)
 	return true
 }
 
@@ -173,8 +173,8 @@ func (s *nameServer) note(q nameQuery) bool {
 	return true
 }
 
-// blocked is an answer with the extended error 15 (RFC 8914, 4.16).
-func blocked(code int, text string) dnsAnswer {
+// blockedAnswer is an answer with the extended error 15 (RFC 8914, 4.16).
+func blockedAnswer(code int, text string) dnsAnswer {
 	return dnsAnswer{code: code, ede: dns.ExtendedErrorCodeBlocked, text: text}
 }
 
@@ -183,16 +183,16 @@ func (s *nameServer) find(q dns.Question) dnsAnswer {
 	kind := dns.TypeToString[q.Qtype]
 	switch {
 	case q.Qclass != dns.ClassINET:
-		return blocked(dns.RcodeRefused, "only names of class IN are answered")
+		return blockedAnswer(dns.RcodeRefused, "only names of class IN are answered")
 	case kind == "" && q.Qtype >= 128 && q.Qtype < 255, q.Qtype == dns.TypeAXFR, q.Qtype == dns.TypeIXFR, q.Qtype == dns.TypeOPT:
-		return blocked(dns.RcodeRefused, "queries of this type are not answered") // RFC 6895, 3.1: about queries, not data
+		return blockedAnswer(dns.RcodeRefused, "queries of this type are not answered") // RFC 6895, 3.1: about queries, not data
 	}
 	if kind == "" {
 		kind = fmt.Sprintf("TYPE%d", q.Qtype)
 	}
 	name, err := Normalize(q.Name) // miekg/dns escapes odd bytes with a backslash, which no name has
 	if err != nil {
-		f := blocked(dns.RcodeNameError, "it is not taken as a host name")
+		f := blockedAnswer(dns.RcodeNameError, "it is not taken as a host name")
 		f.seen = &nameQuery{Name: strings.TrimSuffix(q.Name, "."), Type: kind, Reason: f.text}
 		return f
 	}
@@ -231,7 +231,7 @@ func (s *nameServer) findName(name, kind string, qtype uint16) dnsAnswer {
 		return s.give(seen, wildName, qtype)
 	}
 	reason, nearest := rules.nearest(name, 0)
-	if s.asks != nil && askable(name) && s.asks() {
+	if s.mayAsk != nil && askable(name) && s.mayAsk() {
 		err := s.guard.admitAsked(name)
 		if err == nil {
 			seen.Reason = "no rule names it, and a human is asked when it is connected to"
@@ -239,7 +239,7 @@ func (s *nameServer) findName(name, kind string, qtype uint16) dnsAnswer {
 		}
 		reason += "; nobody is asked: " + err.Error()
 	}
-	f := blocked(dns.RcodeNameError, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0)))
+	f := blockedAnswer(dns.RcodeNameError, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0)))
 	f.seen = &nameQuery{Name: name, Type: kind, Reason: reason, Rule: nearest, Flagged: true}
 	return f
 }
@@ -247,7 +247,7 @@ func (s *nameServer) findName(name, kind string, qtype uint16) dnsAnswer {
 // give answers with the address of a name that is admitted.
 func (s *nameServer) give(seen *nameQuery, as nameClass, qtype uint16) dnsAnswer {
 	if qtype != dns.TypeA {
-		f := blocked(dns.RcodeSuccess, "holdfast answers with IPv4 addresses alone")
+		f := blockedAnswer(dns.RcodeSuccess, "holdfast answers with IPv4 addresses only")
 		f.seen = seen
 		return f
 	}
@@ -260,7 +260,7 @@ func (s *nameServer) give(seen *nameQuery, as nameClass, qtype uint16) dnsAnswer
 
 // withhold refuses a name that is one too many.
 func (s *nameServer) withhold(seen *nameQuery, err error) dnsAnswer {
-	f := blocked(dns.RcodeRefused, "holdfast: "+strings.TrimPrefix(err.Error(), seen.Name+": "))
+	f := blockedAnswer(dns.RcodeRefused, "holdfast: "+strings.TrimPrefix(err.Error(), seen.Name+": "))
 	f.seen = &nameQuery{Name: seen.Name, Type: seen.Type, Reason: err.Error(), Rule: seen.Rule}
 	return f
 }
@@ -295,7 +295,7 @@ func (s *nameServer) reverse(a netip.Addr, qtype uint16) dnsAnswer {
 	name, ok := s.names.Name(a)
 	switch {
 	case !ok:
-		return blocked(dns.RcodeNameError, "no name of this run has that address")
+		return blockedAnswer(dns.RcodeNameError, "no name of this run has that address")
 	case qtype != dns.TypePTR:
 		return dnsAnswer{}
 	}

@@ -63,7 +63,7 @@ func (g *nameGuard) spend(name, wildcard, labels, which string) error {
 	}
 	for label := range strings.SplitSeq(labels, ".") {
 		if len(label) > g.label {
-			return refuse("a label of %d bytes %s, %d are the most", len(label), which, g.label)
+			return refuse("a label of %d bytes %s; at most %d are allowed", len(label), which, g.label)
 		}
 	}
 	g.mu.Lock()
@@ -89,8 +89,8 @@ func (g *nameGuard) spend(name, wildcard, labels, which string) error {
 	if !spent.bytes.has(len(labels), now) {
 		return refuse("more than %d bytes of different names an hour %s", g.perHour, which)
 	}
-	spent.names.take(1)
-	spent.bytes.take(len(labels))
+	spent.names.consume(1)
+	spent.bytes.consume(len(labels))
 	seen[name] = true
 	return nil
 }
@@ -115,4 +115,4 @@ func (b *bucket) has(n int, now time.Time) bool {
 	return b.left >= float64(n)
 }
 
-func (b *bucket) take(n int) { b.left -= float64(n) }
+func (b *bucket) consume(n int) { b.left -= float64(n) }

@@ -70,13 +70,13 @@ func (f dnsAnswer) fill(m *dns.Msg) {
 	case f.address.Is6():
 		m.Answer = []dns.RR{&dns.AAAA{Hdr: head, AAAA: net.IP(f.address.AsSlice())}}
 	case f.code == dns.RcodeSuccess || f.code == dns.RcodeNameError:
-		m.Ns = []dns.RR{nothing()}
+		m.Ns = []dns.RR{negativeSOA()}
 	}
 }
 
-// nothing is the record with the lifetime of a negative answer (RFC 2308, 5). Its owner
+// negativeSOA is the record with the lifetime of a negative answer (RFC 2308, 5). Its owner
 // is the root: this server answers for all names.
-func nothing() *dns.SOA {
+func negativeSOA() *dns.SOA {
 	return &dns.SOA{
 		Hdr: dns.RR_Header{Name: ".", Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: refusalTTL},
 		Ns:  "holdfast.invalid.", Mbox: "nobody.invalid.",

@@ -59,7 +59,7 @@ func (s *nameServer) serveUDP(c *net.UDPConn) error {
 func askedAddress(c *net.UDPConn) (func(oob []byte) []byte, error) {
 	local, ok := c.LocalAddr().(*net.UDPAddr)
 	if !ok {
-		return nil, fmt.Errorf("%v is no address of a datagram socket", c.LocalAddr())
+		return nil, fmt.Errorf("%v is not the address of a datagram socket", c.LocalAddr())
 	}
 	if local.IP.To4() != nil {
 		if err := ipv4.NewPacketConn(c).SetControlMessage(ipv4.FlagDst, true); err != nil {

@@ -20,20 +20,20 @@ import (
 
 // Engine decides about the connections of one run. Make it with New.
 type Engine struct {
-	config   Config
-	limits   Limits // none is zero
-	rules    atomic.Pointer[Rules]
-	names    *NameMap
-	dial     upstream
-	ledger   *ledger
-	throttle throttle
-	steps    *steps
-	places   *places       // of connections
-	asking   *places       // of HTTP/2 requests; a connection has many
-	signing  *places       // of requests whose body is held to sign them
-	waiting  chan struct{} // as many as may be held for a human
-	web      web
-	server   *nameServer
+	config    Config
+	limits    Limits // none is zero
+	rules     atomic.Pointer[Rules]
+	names     *NameMap
+	dial      upstream
+	ledger    *ledger
+	throttle  throttle
+	relayPool *relayPool
+	connSlots *slots        // of connections
+	asking    *slots        // of HTTP/2 requests; a connection has many
+	signing   *slots        // of requests whose body is held to sign them
+	waiting   chan struct{} // as many as may be held for a human
+	web       web
+	server    *nameServer
 
 	ctx  context.Context // ends with Close
 	stop context.CancelCauseFunc
@@ -83,19 +83,19 @@ func New(config Config) (*Engine, error) {
 	rules, err := NewRules(config.Allow)
 	if err != nil {
 		config.Doors.Close()
-		return nil, fmt.Errorf("taking the destinations that are allowed: %w", err)
+		return nil, fmt.Errorf("loading the allowed destinations: %w", err)
 	}
 	e := &Engine{
-		config:   config,
-		limits:   config.Limits.withDefaults(),
-		names:    NewNameMap(),
-		ledger:   &ledger{},
-		steps:    newSteps(),
-		sessions: map[*session]struct{}{},
+		config:    config,
+		limits:    config.Limits.withDefaults(),
+		names:     NewNameMap(),
+		ledger:    &ledger{},
+		relayPool: newRelayPool(),
+		sessions:  map[*session]struct{}{},
 	}
 	e.rules.Store(rules)
-	e.places, e.asking = newPlaces(e.limits.Connections), newPlaces(e.limits.Connections)
-	e.signing = newPlaces(signedBodies)
+	e.connSlots, e.asking = newSlots(e.limits.Connections), newSlots(e.limits.Connections)
+	e.signing = newSlots(signedBodies)
 	e.waiting = make(chan struct{}, e.limits.Held)
 	e.ctx, e.stop = context.WithCancelCause(context.Background())
 	e.connectParts()
@@ -145,12 +145,12 @@ func (e *Engine) open(doors boundary.Doors) error {
 	}
 	packets, err := net.FilePacketConn(doors.DNS)
 	if err != nil {
-		return fmt.Errorf("taking the door for name queries: %w", err)
+		return fmt.Errorf("receiving the socket for name queries: %w", err)
 	}
 	udp, ok := packets.(*net.UDPConn)
 	if !ok {
 		packets.Close()
-		return fmt.Errorf("taking the door for name queries: it is a %T", packets)
+		return fmt.Errorf("receiving the socket for name queries: it is a %T", packets)
 	}
 	e.queries = udp
 	return nil
@@ -159,7 +159,7 @@ func (e *Engine) open(doors boundary.Doors) error {
 func (e *Engine) listen(f *os.File, what string, serve func(context.Context, net.Conn)) error {
 	l, err := net.FileListener(f)
 	if err != nil {
-		return fmt.Errorf("taking the door for %s: %w", what, err)
+		return fmt.Errorf("receiving the listener for %s: %w", what, err)
 	}
 	e.listeners = append(e.listeners, listener{l, serve})
 	return nil
@@ -191,7 +191,7 @@ func (e *Engine) Serve() {
 func (e *Engine) Reload(allow []policy.HostRule) error {
 	rules, err := NewRules(allow)
 	if err != nil {
-		return fmt.Errorf("reloading the destinations that are allowed, the old ones stay: %w", err)
+		return fmt.Errorf("reloading the allowed destinations, the old ones stay: %w", err)
 	}
 	e.reloads.Lock()
 	defer e.reloads.Unlock()
@@ -216,7 +216,7 @@ func (e *Engine) outdated() []*session {
 		if !s.bound || s.to.Door == HostService {
 			continue
 		}
-		if p, ok := e.permit(s.to); !ok || wayOf(p) != s.way {
+		if p, ok := e.permit(s.to); !ok || permitKindOf(p) != s.way {
 			gone = append(gone, s)
 		}
 	}
@@ -241,12 +241,12 @@ func (e *Engine) closeDoors() error {
 	var all error
 	for _, l := range e.listeners {
 		if err := l.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			all = errors.Join(all, fmt.Errorf("closing a door: %w", err))
+			all = errors.Join(all, fmt.Errorf("closing a listener: %w", err))
 		}
 	}
 	if e.queries != nil {
 		if err := e.queries.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			all = errors.Join(all, fmt.Errorf("closing the door for name queries: %w", err))
+			all = errors.Join(all, fmt.Errorf("closing the socket for name queries: %w", err))
 		}
 	}
 	return all
@@ -314,7 +314,7 @@ func (e *Engine) connectParts() {
 	guard := newNameGuard(e.limits)
 	e.server = newNameServer(e.rules.Load, e.names, guard, e.config.Learn, e.limits, e.recordQuery)
 	e.server.carriesDecoy = e.decoyInQuery
-	e.server.asks = func() bool { return e.asks(event.KindConnect) }
+	e.server.mayAsk = func() bool { return e.mayAsk(event.KindConnect) }
 	e.dial = newDialer(e.config.Lookup, guard, e.limits)
 	if e.config.Learn == Observe {
 		e.dial = observing{e.dial}
@@ -330,7 +330,7 @@ func (e *Engine) recordQuery(q nameQuery) error {
 		}
 		return e.emit(event.Event{Action: event.NetQuery, Object: printable(q.Name), Verdict: event.Allowed, Rule: q.Rule, Detail: detail})
 	}
-	opts := []refusalOption{asQuery, with("type", q.Type), func(r *refused) { r.Rule = q.Rule }}
+	opts := []refusalOption{asQuery, withDetail("type", q.Type), func(r *refused) { r.Rule = q.Rule }}
 	if !q.Flagged {
 		opts = append(opts, unflagged)
 	}

@@ -22,11 +22,11 @@ func FuzzSocks(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := bytes.NewReader(b)
-		var said bytes.Buffer
+		var replies bytes.Buffer
 		host, port, err := readSocks(struct {
 			io.Reader
 			io.Writer
-		}{in, &said})
+		}{in, &replies})
 		if err != nil {
 			if host != "" {
 				t.Errorf("host %q with an error", host)
@@ -42,8 +42,8 @@ func FuzzSocks(f *testing.F) {
 		if used := len(b) - in.Len(); used > 2+255+4+1+255+2 {
 			t.Errorf("%d bytes were read", used)
 		}
-		if said.String() != "\x05\x00" {
-			t.Errorf("said %q before the decision", said.String())
+		if replies.String() != "\x05\x00" {
+			t.Errorf("said %q before the decision", replies.String())
 		}
 	})
 }

@@ -17,8 +17,8 @@ const helloBytes = 64 << 10
 // errNotTLS is what readHello returns for bytes that are no ClientHello.
 var errNotTLS = errors.New("it is not TLS")
 
-// hello is what a client says first.
-type hello struct {
+// tlsHello is what a ClientHello asks for.
+type tlsHello struct {
 	server    string // SNI, unchanged; "" for none
 	protocols []string
 }
@@ -27,25 +27,25 @@ type hello struct {
 // segments, and returns it with a connection that says the same bytes again. The
 // hello is understood by crypto/tls, so what is decided on is what a server
 // would see. Nothing is written. The time is bounded by c's read deadline.
-func readHello(c net.Conn) (hello, net.Conn, error) {
-	var h hello
+func readHello(c net.Conn) (tlsHello, net.Conn, error) {
+	var h tlsHello
 	heard := errors.New("heard")
 	peek := &peekConn{Conn: c}
 	err := tls.Server(peek, &tls.Config{GetConfigForClient: func(info *tls.ClientHelloInfo) (*tls.Config, error) {
-		h = hello{server: info.ServerName, protocols: info.SupportedProtos}
+		h = tlsHello{server: info.ServerName, protocols: info.SupportedProtos}
 		return nil, heard
 	}}).Handshake()
-	again := replay(c, peek.said.Bytes())
+	again := replay(c, peek.received.Bytes())
 	var record tls.RecordHeaderError
 	switch {
 	case errors.Is(err, heard):
 		return h, again, nil
 	case peek.err != nil:
-		return hello{}, again, fmt.Errorf("reading the TLS hello: %w", peek.err)
-	case errors.As(err, &record) || peek.said.Len() > 0 && peek.said.Bytes()[0] != recordHandshake:
-		return hello{}, again, errNotTLS
+		return tlsHello{}, again, fmt.Errorf("reading the TLS hello: %w", peek.err)
+	case errors.As(err, &record) || peek.received.Len() > 0 && peek.received.Bytes()[0] != recordHandshake:
+		return tlsHello{}, again, errNotTLS
 	default:
-		return hello{}, again, fmt.Errorf("understanding the TLS hello: %w", err)
+		return tlsHello{}, again, fmt.Errorf("understanding the TLS hello: %w", err)
 	}
 }
 
@@ -58,23 +58,23 @@ const (
 	alertUnrecognizedName = 112
 )
 
-var errHelloSize = fmt.Errorf("there is none within %d bytes", helloBytes)
+var errHelloSize = fmt.Errorf("it is not complete within %d bytes", helloBytes)
 
 // peekConn is a connection that is only read, and that remembers what it read.
 type peekConn struct {
 	net.Conn
-	said bytes.Buffer
-	err  error
+	received bytes.Buffer
+	err      error
 }
 
 func (p *peekConn) Read(b []byte) (int, error) {
-	left := helloBytes - p.said.Len()
+	left := helloBytes - p.received.Len()
 	if left <= 0 {
 		p.err = errHelloSize
 		return 0, p.err
 	}
 	n, err := p.Conn.Read(b[:min(len(b), left)])
-	p.said.Write(b[:n])
+	p.received.Write(b[:n])
 	if err != nil && p.err == nil {
 		p.err = err
 		if errors.Is(err, io.EOF) {

@@ -15,16 +15,16 @@ import (
 // ends.
 type recorded struct {
 	net.Conn
-	say   []byte
+	input []byte
 	piece int
 }
 
 func (r *recorded) Read(p []byte) (int, error) {
-	if len(r.say) == 0 {
+	if len(r.input) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, r.say[:min(len(r.say), max(r.piece, 1))])
-	r.say = r.say[n:]
+	n := copy(p, r.input[:min(len(r.input), max(r.piece, 1))])
+	r.input = r.input[n:]
 	return n, nil
 }
 
@@ -37,18 +37,18 @@ func (r *recorded) Close() error                     { return nil }
 // clientHello is what crypto/tls says first with a configuration.
 func clientHello(t testing.TB, c *tls.Config) []byte {
 	t.Helper()
-	var said bytes.Buffer
-	keep := &keeper{said: &said}
+	var written bytes.Buffer
+	keep := &keeper{written: &written}
 	tls.Client(keep, c).Handshake() // fails: there is no server
-	return said.Bytes()
+	return written.Bytes()
 }
 
 type keeper struct {
 	net.Conn
-	said *bytes.Buffer
+	written *bytes.Buffer
 }
 
-func (k *keeper) Write(p []byte) (int, error)      { return k.said.Write(p) }
+func (k *keeper) Write(p []byte) (int, error)      { return k.written.Write(p) }
 func (k *keeper) Read([]byte) (int, error)         { return 0, io.EOF }
 func (k *keeper) SetWriteDeadline(time.Time) error { return nil }
 func (k *keeper) SetDeadline(time.Time) error      { return nil }
@@ -71,7 +71,7 @@ func TestReadHello(t *testing.T) {
 	greased := withExtension(t, whole, 0xfe0d, append([]byte{0, 0, 1, 0, 1, 7, 0, 32}, append(make([]byte, 32), 0, 4, 1, 2, 3, 4)...))
 	rows := []struct {
 		name   string
-		say    []byte
+		input  []byte
 		piece  int
 		server string
 		err    string
@@ -92,7 +92,7 @@ func TestReadHello(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			h, again, err := readHello(&recorded{say: r.say, piece: r.piece})
+			h, again, err := readHello(&recorded{input: r.input, piece: r.piece})
 			if r.err == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), r.err) {
 				t.Fatalf("error %v, want one with %q", err, r.err)
 			}
@@ -102,8 +102,8 @@ func TestReadHello(t *testing.T) {
 			if err != nil && !errors.Is(err, errNotTLS) {
 				return
 			}
-			if said, _ := io.ReadAll(again); !bytes.Equal(said, r.say) {
-				t.Errorf("the connection says %d bytes again, it said %d", len(said), len(r.say))
+			if replayed, _ := io.ReadAll(again); !bytes.Equal(replayed, r.input) {
+				t.Errorf("the connection says %d bytes again, it said %d", len(replayed), len(r.input))
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestConfirms(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
-			if why := confirms(hello{server: r.server}, Destination{Name: r.to, Port: 443}); why == "" != r.ok {
+			if why := confirms(tlsHello{server: r.server}, Destination{Name: r.to, Port: 443}); why == "" != r.ok {
 				t.Errorf("confirms says %q", why)
 			}
 		})
@@ -162,11 +162,11 @@ func FuzzHello(f *testing.F) {
 	f.Add(whole, 1)
 	f.Add(inRecords(whole, 3), 5)
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"), 2)
-	f.Fuzz(func(t *testing.T, say []byte, piece int) {
-		h, again, err := readHello(&recorded{say: say, piece: piece & 0xff})
-		said, _ := io.ReadAll(again)
-		if !bytes.Equal(said, say) {
-			t.Fatalf("%d bytes are said again, of %d", len(said), len(say))
+	f.Fuzz(func(t *testing.T, input []byte, piece int) {
+		h, again, err := readHello(&recorded{input: input, piece: piece & 0xff})
+		replayed, _ := io.ReadAll(again)
+		if !bytes.Equal(replayed, input) {
+			t.Fatalf("%d bytes are said again, of %d", len(replayed), len(input))
 		}
 		if err != nil && (h.server != "" || h.protocols != nil) {
 			t.Fatalf("error %v, and a hello of %q", err, h.server)

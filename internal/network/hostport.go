@@ -31,7 +31,7 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 		}
 	}
 	p := Permit{Kind: policy.TCP, Internal: true, Origin: policy.Origin{File: "--host-port " + strconv.Itoa(port)}}
-	if e.emit(connected(d, p)) != nil {
+	if e.emit(connectEvent(d, p)) != nil {
 		abort(c)
 		return
 	}
@@ -43,7 +43,7 @@ func (e *Engine) serveHostPort(ctx context.Context, c net.Conn, port int) {
 		e.unreachable(d, err)
 		abort(c)
 	}
-	e.emit(closed(d, p, sessionOf(ctx), begun, err))
+	e.emit(closeEvent(d, p, sessionOf(ctx), begun, err))
 }
 
 // dialLoopback tries IPv4 first: that is where most services listen alone.

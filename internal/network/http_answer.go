@@ -163,13 +163,13 @@ func (x *exchange) explain(err error) string {
 	case remoteAlert(err) != "":
 		return "it ended the handshake: " + remoteAlert(err)
 	case isTimeout(err):
-		return "the time was over"
+		return "it timed out"
 	case errors.As(err, &op):
 		return "the connection broke"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "it closed the connection"
 	}
-	return "what it sent is not an HTTP answer, or was too large"
+	return "its response is not HTTP, or is too large"
 }
 
 // reworded is an error whose own text is not shown.

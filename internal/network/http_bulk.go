@@ -17,8 +17,8 @@ import (
 // is held until there is much of it, or until flush.
 type gatherConn struct {
 	wrapped
-	steps *steps
-	n     atomic.Int64 // bytes of held; changed with the lock held
+	pool *relayPool
+	n    atomic.Int64 // bytes of held; changed with the lock held
 
 	mu   sync.Mutex // guards what follows, and the order of what is sent
 	held *[]byte    // nil while nothing is gathered
@@ -46,7 +46,7 @@ func (g *gatherConn) begin() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.held == nil {
-		g.held = g.steps.take(true)
+		g.held = g.pool.getBuffer(true)
 	}
 }
 
@@ -61,7 +61,7 @@ func (g *gatherConn) end() {
 	defer g.mu.Unlock()
 	g.send()
 	if g.held != nil {
-		g.steps.give(g.held)
+		g.pool.putBuffer(g.held)
 		g.held = nil
 	}
 }
@@ -84,7 +84,7 @@ type wideConn struct {
 }
 
 // newWideConn returns c if it is not a connection of the kernel.
-func newWideConn(c net.Conn, s *steps) net.Conn {
+func newWideConn(c net.Conn, s *relayPool) net.Conn {
 	t, ok := c.(*net.TCPConn)
 	if !ok {
 		return c
@@ -93,7 +93,7 @@ func newWideConn(c net.Conn, s *steps) net.Conn {
 	if err != nil {
 		return c
 	}
-	r.steps, r.large = s, true
+	r.pool, r.large = s, true
 	w := &wideConn{wrapped: wrapped{c}, reader: r}
 	w.read = func(fd uintptr) bool {
 		if r.read(fd) {
@@ -157,7 +157,7 @@ func (w *wideConn) fill() error {
 
 func (w *wideConn) give() {
 	if w.reader.buf != nil {
-		w.reader.steps.give(w.reader.buf)
+		w.reader.pool.putBuffer(w.reader.buf)
 		w.reader.buf = nil
 	}
 }

@@ -21,7 +21,7 @@ func TestALargeAnswerIsNotHeldBack(t *testing.T) {
 	for _, n := range pieces {
 		all += n
 	}
-	said := bytes.Repeat([]byte("0123456789abcdef!"), all/17+1)[:all]
+	sent := bytes.Repeat([]byte("0123456789abcdef!"), all/17+1)[:all]
 	for _, row := range []struct {
 		name       string
 		old, known bool
@@ -33,7 +33,7 @@ func TestALargeAnswerIsNotHeldBack(t *testing.T) {
 				if row.known {
 					w.Header().Set("Content-Length", strconv.Itoa(all))
 				}
-				rest := said
+				rest := sent
 				for _, n := range pieces {
 					w.Write(rest[:n])
 					w.(http.Flusher).Flush()
@@ -53,15 +53,15 @@ func TestALargeAnswerIsNotHeldBack(t *testing.T) {
 					t.Fatalf("after %d bytes: %v", len(got), err)
 				}
 				got = append(got, piece...)
-				if n == 1<<20+7 && row.old && s.steps.large.Load() == 0 {
+				if n == 1<<20+7 && row.old && s.relayPool.large.Load() == 0 {
 					t.Error("nothing was gathered")
 				}
 				read <- struct{}{}
 			}
-			if more, err := io.ReadAll(resp.Body); err != nil || len(more) > 0 || !bytes.Equal(got, said) {
+			if more, err := io.ReadAll(resp.Body); err != nil || len(more) > 0 || !bytes.Equal(got, sent) {
 				t.Errorf("%d bytes too many, %v", len(more), err)
 			}
-			until(t, "all buffers are given back", func() bool { return s.steps.large.Load() == 0 })
+			until(t, "all buffers are given back", func() bool { return s.relayPool.large.Load() == 0 })
 		})
 	}
 }
@@ -80,7 +80,7 @@ func (s *sends) Write(p []byte) (int, error) {
 
 func TestGathering(t *testing.T) {
 	under := &sends{}
-	g := &gatherConn{wrapped: wrapped{under}, steps: newSteps()}
+	g := &gatherConn{wrapped: wrapped{under}, pool: newRelayPool()}
 	write := func(n int) {
 		t.Helper()
 		if m, err := g.Write(make([]byte, n)); m != n || err != nil {
@@ -110,7 +110,7 @@ func TestGathering(t *testing.T) {
 	g.end()
 	write(9)
 	wants(5, 128<<10, 16<<10, 7, largeStep+1, 8, 9)
-	if n := g.steps.large.Load(); n != 0 {
+	if n := g.pool.large.Load(); n != 0 {
 		t.Errorf("%d buffers are in use", n)
 	}
 	g.begin()

@@ -29,10 +29,10 @@ func (x *exchange) ruled(r *http.Request) *denial {
 	}
 	if x.rule, ok = p.Request(r.Method, x.path); !ok {
 		why, closest := p.WhyNot(r.Method, x.path)
-		return deny(http.StatusForbidden, why, nearest(closest), unflagged)
+		return deny(http.StatusForbidden, why, nearestRule(closest), unflagged)
 	}
 	if name := otherPath(r); name != "" && !p.AnyPath(r.Method) {
-		return deny(http.StatusForbidden, "the header "+name+" names another path, and the rules are about paths", nearest(x.rule), unflagged)
+		return deny(http.StatusForbidden, "the header "+name+" names another path, and the rules are about paths", nearestRule(x.rule), unflagged)
 	}
 	return nil
 }
@@ -67,7 +67,7 @@ func (x *exchange) agree(r *http.Request, use []Binding) (ctx context.Context, d
 		within, ruling, err := x.engine.config.Credentials.Consent(ctx, b.Credential, x.use(r))
 		if err != nil {
 			done()
-			return ctx, func() {}, withheld(b, err)
+			return ctx, func() {}, denyWithheld(b, err)
 		}
 		ctx, x.approvals.rulings = within, append(x.approvals.rulings, ruling)
 	}

@@ -61,7 +61,7 @@ func TestUpstreamFails(t *testing.T) {
 		want   string
 	}{
 		{"it closes the connection", "", "502 holdfast got no answer from api.example.org: it closed the connection"},
-		{"it says something else", "SSH-2.0-x secret\r\n\r\n", "502 holdfast got no answer from api.example.org: what it sent is not an HTTP answer, or was too large"},
+		{"it says something else", "SSH-2.0-x secret\r\n\r\n", "502 holdfast got no answer from api.example.org: its response is not HTTP, or is too large"},
 		{"its head is too large", "HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", "502 holdfast got no answer"},
 	}
 	for _, r := range rows {

@@ -99,24 +99,24 @@ func (x *exchange) prepare(r *http.Request) *denial {
 		for token := range strings.SplitSeq(list, ",") {
 			token = strings.ToLower(strings.Trim(token, " \t"))
 			if token != "" && !slices.Contains(connectionTokens, token) {
-				return deny(http.StatusBadRequest, "request smuggling: Connection lists what is not of the connection", high)
+				return deny(http.StatusBadRequest, "request smuggling: Connection lists what is not of the connection", highSeverity)
 			}
 		}
 	}
 	if lengths := r.Header["Content-Length"]; len(lengths) > 1 {
-		return deny(http.StatusBadRequest, "request smuggling: there are two Content-Length headers", high)
+		return deny(http.StatusBadRequest, "request smuggling: there are two Content-Length headers", highSeverity)
 	} else if n, ok := parseLength(strings.Join(lengths, "")); len(lengths) == 1 && (!ok || n != max(r.ContentLength, 0)) {
-		return deny(http.StatusBadRequest, "request smuggling: the Content-Length is not that of the body", high)
+		return deny(http.StatusBadRequest, "request smuggling: the Content-Length is not that of the body", highSeverity)
 	}
 	for name := range r.Trailer {
 		if c := canonicalField(name); slices.Contains(notTrailers, c) || dropped(c) {
-			return deny(http.StatusBadRequest, "request smuggling: Trailer lists "+printable(name), high)
+			return deny(http.StatusBadRequest, "request smuggling: Trailer lists "+printable(name), highSeverity)
 		}
 	}
 	for name := range r.Header {
 		c := canonicalField(name)
 		if strings.Contains(name, "_") && slices.Contains(framingFields, c) { // the guard knows of HTTP/1 alone
-			return deny(http.StatusBadRequest, "request smuggling: there is a second spelling of "+c, high)
+			return deny(http.StatusBadRequest, "request smuggling: there is a second spelling of "+c, highSeverity)
 		}
 		if dropped(c) {
 			delete(r.Header, name)

@@ -160,14 +160,14 @@ func TestWebSocket(t *testing.T) {
 			}
 			c := resp.Body.(io.ReadWriteCloser)
 			defer c.Close()
-			for i, say := range []string{"", "GET / HTTP/1.1\r\n", strings.Repeat("x", 100000)} {
+			for i, input := range []string{"", "GET / HTTP/1.1\r\n", strings.Repeat("x", 100000)} {
 				if i == 0 {
-					say = "first"
-				} else if _, err := io.WriteString(c, say); err != nil {
+					input = "first"
+				} else if _, err := io.WriteString(c, input); err != nil {
 					t.Fatal(err)
 				}
-				got := make([]byte, len(say))
-				if _, err := io.ReadFull(c, got); err != nil || string(got) != say {
+				got := make([]byte, len(input))
+				if _, err := io.ReadFull(c, got); err != nil || string(got) != input {
 					t.Fatalf("read %.20q (%v)", got, err)
 				}
 			}

@@ -152,7 +152,7 @@ func (f *framing) endTrailer(c byte) *denial {
 		return bad
 	}
 	if name = canonicalField(name); slices.Contains(notTrailers, name) || dropped(name) {
-		return smuggling("the header %s stands in a trailer", name)
+		return smuggling("the header %s is in a trailer", name)
 	}
 	f.line = f.line[:0]
 	return nil

@@ -90,7 +90,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	for len(p) > 0 {
 		if g.ready > 0 {
 			n := copy(p, g.held[:g.ready])
-			g.take(n)
+			g.consume(n)
 			return n, nil
 		}
 		if g.err != nil {
@@ -119,7 +119,7 @@ func (g *guard) Read(p []byte) (int, error) {
 	return 0, nil
 }
 
-func (g *guard) take(n int) {
+func (g *guard) consume(n int) {
 	g.held = g.held[n:]
 	g.ready -= n
 	g.seen = max(g.seen-n, 0)
@@ -132,7 +132,7 @@ func (g *guard) take(n int) {
 func (g *guard) readBody(p []byte) (int, error) {
 	n := copy(p, g.held)
 	if n > 0 {
-		g.take(n)
+		g.consume(n)
 		g.ready = 0
 	} else {
 		var err error
@@ -237,7 +237,7 @@ func (g *guard) pass(h head, size int) {
 // findHead looks for a whole head; size 0 means that there is more to come.
 func (g *guard) findHead() (h head, size int, bad *denial) {
 	limit := g.conn.engine.limits.HeadBytes
-	if bad := beginsWell(g.held); bad != nil {
+	if bad := checkFirstByte(g.held); bad != nil {
 		return h, 0, bad
 	}
 	size, g.seen, bad = headEnd(g.held, g.seen)

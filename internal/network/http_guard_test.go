@@ -15,7 +15,7 @@ import (
 
 // smuggled are requests that two servers could read as different ones, or as
 // two; %s is the rest of a good head.
-var smuggled = []struct{ name, say string }{
+var smuggled = []struct{ name, input string }{
 	{"CL and TE", "POST / HTTP/1.1\r\nHost: H\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\nHost: H\r\n\r\n"},
 	{"TE and CL", "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\nContent-Length: 30\r\n\r\n0\r\n\r\nGET /evil HTTP/1.1\r\nHost: H\r\n\r\n"},
 	{"two TE of which one lies", "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n"},
@@ -110,7 +110,7 @@ func TestSmuggling(t *testing.T) {
 		t.Run(r.name, func(t *testing.T) {
 			before := len(s.sink.all())
 			c := connect(t, s.at)
-			send(t, c, strings.ReplaceAll(r.say, "H\r\n", apiName+"\r\n")+"GET /evil HTTP/1.1\r\nHost: "+apiName+"\r\n\r\n")
+			send(t, c, strings.ReplaceAll(r.input, "H\r\n", apiName+"\r\n")+"GET /evil HTTP/1.1\r\nHost: "+apiName+"\r\n\r\n")
 			got, err := io.ReadAll(c)
 			if err != nil {
 				t.Fatal(err)
@@ -125,7 +125,7 @@ func TestSmuggling(t *testing.T) {
 			}
 			grave := false
 			for _, ev := range s.sink.all()[before:] {
-				if got, want := ev.Detail["method"]+" "+ev.Detail["path"], toldOf(r.say); strings.HasPrefix(ev.Detail["reason"], "request smuggling: ") && got != want {
+				if got, want := ev.Detail["method"]+" "+ev.Detail["path"], wantDetail(r.input); strings.HasPrefix(ev.Detail["reason"], "request smuggling: ") && got != want {
 					t.Errorf("the event is of %q, want %q: %v", got, want, ev)
 				}
 				grave = grave || ev.Detail["severity"] == "high" && strings.HasPrefix(ev.Detail["reason"], "request smuggling: ")
@@ -140,17 +140,17 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// toldOf is the method and path in the event about say, if its first line has both.
-func toldOf(say string) string {
+// wantDetail is the method and path in the event about input, if its first line has both.
+func wantDetail(input string) string {
 	for odd, want := range map[string]string{
 		"GET http://H/ ": "GET /", "CONNECT ": "CONNECT evil.example.org:443", "OPTIONS ": "OPTIONS *", "GET /a b ": "GET /a b",
 		"GET\t/ ": " ", "GET /a#b ": "GET /a#b", "PRI ": "PRI *", "\r\n": " ",
 	} {
-		if strings.HasPrefix(say, odd) {
+		if strings.HasPrefix(input, odd) {
 			return want
 		}
 	}
-	f := strings.Fields(say)
+	f := strings.Fields(input)
 	return f[0] + " /"
 }
 
@@ -159,7 +159,7 @@ func TestFramed(t *testing.T) {
 		b, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s %v", r.Method, r.RequestURI, b, r.Trailer)
 	}), shopConfig{})
-	rows := []struct{ name, say, want string }{
+	rows := []struct{ name, input, want string }{
 		{"a body of chunks", "POST /a HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "POST /a hello world map[]"},
 		{"chunk sizes with zeros and capitals", "POST /a HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: Chunked\r\n\r\n000A\r\n0123456789\r\n00\r\n\r\n", "POST /a 0123456789 map[]"},
 		{"trailers", "POST /a HTTP/1.1\r\nHost: H\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 7\r\n\r\n", "POST /a a map[X-Sum:[7]]"},
@@ -176,13 +176,13 @@ func TestFramed(t *testing.T) {
 		for _, slow := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, slow %v", r.name, slow), func(t *testing.T) {
 				c := connect(t, s.at)
-				say := strings.ReplaceAll(r.say, "H\r\n", apiName+"\r\n")
+				input := strings.ReplaceAll(r.input, "H\r\n", apiName+"\r\n")
 				if slow {
-					for i := range say {
-						send(t, c, say[i:i+1])
+					for i := range input {
+						send(t, c, input[i:i+1])
 					}
 				} else {
-					send(t, c, say+"GET /next HTTP/1.1\r\nHost: "+apiName+"\r\n\r\n")
+					send(t, c, input+"GET /next HTTP/1.1\r\nHost: "+apiName+"\r\n\r\n")
 				}
 				in := bufio.NewReader(c)
 				resp, err := http.ReadResponse(in, nil)
@@ -213,7 +213,7 @@ func TestFramed(t *testing.T) {
 }
 
 // guardFor is a guard over bytes, with an httpConn that records nothing outside.
-func guardFor(t testing.TB, say []byte, piece int) *guard {
+func guardFor(t testing.TB, input []byte, piece int) *guard {
 	rules, err := NewRules(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -221,19 +221,19 @@ func guardFor(t testing.TB, say []byte, piece int) *guard {
 	e := &Engine{limits: Limits{HeadBytes: 4 << 10, HeadTime: time.Minute}, ledger: &ledger{}}
 	e.rules.Store(rules)
 	v := &httpConn{engine: e, to: Destination{Name: "h", Port: 80}}
-	return v.guarded(&recorded{say: say, piece: piece})
+	return v.guarded(&recorded{input: input, piece: piece})
 }
 
 // FuzzGuard compares what passes the guard with how net/http reads it: it takes
 // each request that passed, and frames it alike.
 func FuzzGuard(f *testing.F) {
 	for _, r := range smuggled {
-		f.Add([]byte(r.say), 7)
+		f.Add([]byte(r.input), 7)
 	}
 	f.Add([]byte("POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nA: b\r\n\r\nGET / HTTP/1.0\r\n\r\n"), 1)
 	f.Add([]byte("GET /a?b HTTP/1.1\r\nHost: H\r\nContent-Length: 3\r\n\r\nabcPUT / HTTP/1.1\r\nHost: x\r\n\r\n"), 100)
-	f.Fuzz(func(t *testing.T, say []byte, piece int) {
-		g := guardFor(t, say, piece&0xff)
+	f.Fuzz(func(t *testing.T, input []byte, piece int) {
+		g := guardFor(t, input, piece&0xff)
 		for range 10 {
 			var passed bytes.Buffer
 			bodyless, whole, _ := passOne(g, &passed)
@@ -281,10 +281,10 @@ func passOne(g *guard, to *bytes.Buffer) (bodyless, whole bool, err error) {
 }
 
 func TestGuardBySingleBytes(t *testing.T) {
-	say := "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
-	g := guardFor(t, []byte(say+"GET"), 1)
-	got := make([]byte, len(say))
-	if _, err := io.ReadFull(iotest.OneByteReader(g), got); err != nil || string(got) != say {
+	input := "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+	g := guardFor(t, []byte(input+"GET"), 1)
+	got := make([]byte, len(input))
+	if _, err := io.ReadFull(iotest.OneByteReader(g), got); err != nil || string(got) != input {
 		t.Errorf("read %q (%v)", got, err)
 	}
 }

@@ -19,9 +19,9 @@ type head struct {
 	body   framing
 }
 
-// beginsWell refuses what cannot become a request at its first byte, so that
+// checkFirstByte refuses what cannot become a request at its first byte, so that
 // another protocol is not waited for.
-func beginsWell(b []byte) *denial {
+func checkFirstByte(b []byte) *denial {
 	if len(b) > 0 && !tokenByte(b[0]) {
 		if b[0] == recordHandshake {
 			return deny(http.StatusBadRequest, "it is TLS where the policy says HTTP in the clear", unflagged)

@@ -50,7 +50,7 @@ func deny(status int, reason string, opts ...refusalOption) *denial {
 const smugglingPrefix = "request smuggling: "
 
 func smuggling(format string, args ...any) *denial {
-	return deny(http.StatusBadRequest, smugglingPrefix+fmt.Sprintf(format, args...), high)
+	return deny(http.StatusBadRequest, smugglingPrefix+fmt.Sprintf(format, args...), highSeverity)
 }
 
 // violated records what is wrong with the request req, and returns the line that says
@@ -102,15 +102,15 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(r.Context())
 	r.Body = body
 	if h.http2 {
-		if !h.engine.asking.take(r.Context()) {
+		if !h.engine.asking.acquire(r.Context()) {
 			x.refuse(r, deny(http.StatusServiceUnavailable, "too many requests are under way", unflagged))
 			return
 		}
-		defer h.engine.asking.give()
+		defer h.engine.asking.release()
 	}
 	defer func() {
 		if x.signs {
-			h.engine.signing.give()
+			h.engine.signing.release()
 		}
 	}()
 	d := x.decide(r)
@@ -149,9 +149,9 @@ func (h *httpConn) left() {
 func (x *exchange) decide(r *http.Request) *denial {
 	switch {
 	case r.Method == http.MethodConnect:
-		return deny(http.StatusMethodNotAllowed, "request smuggling: there is a CONNECT inside the connection", high)
+		return deny(http.StatusMethodNotAllowed, "request smuggling: there is a CONNECT inside the connection", highSeverity)
 	case !isToken(r.Method):
-		return deny(http.StatusBadRequest, "request smuggling: the method is not a token", high)
+		return deny(http.StatusBadRequest, "request smuggling: the method is not a token", highSeverity)
 	}
 	raw, bad := x.confirm(r)
 	if bad != nil {
@@ -159,7 +159,7 @@ func (x *exchange) decide(r *http.Request) *denial {
 	}
 	x.path, _, _ = strings.Cut(raw, "?")
 	x.engine.observe(Observation{Name: x.to.Name, Port: x.to.Port, Kind: x.kind(), Method: r.Method, Path: x.path})
-	if x.target = exactly(raw, x.scheme(), x.authority()); x.target == nil {
+	if x.target = urlWithBytes(raw, x.scheme(), x.authority()); x.target == nil {
 		return deny(http.StatusBadRequest, "the target of the request cannot be passed on as it stands", unflagged)
 	}
 	return x.ruled(r)
@@ -182,7 +182,7 @@ func (h *httpConn) misdirected(req head) *denial {
 func (h *httpConn) elsewhere(hosts []string) *denial {
 	for _, host := range hosts {
 		if why := agrees(host, h.to, h.secure); why != "" {
-			return deny(http.StatusMisdirectedRequest, "request smuggling: "+why, high)
+			return deny(http.StatusMisdirectedRequest, "request smuggling: "+why, highSeverity)
 		}
 	}
 	return nil
@@ -197,12 +197,12 @@ func (x *exchange) confirm(r *http.Request) (string, *denial) {
 			_, raw = cutAuthority(raw)
 		}
 	} else if bad := x.elsewhere(append([]string{r.Host}, r.Header["Host"]...)); bad != nil { // HTTP/2 may have Host as well as :authority
-		bad.opts = append(bad.opts, with("host", r.Host))
+		bad.opts = append(bad.opts, withDetail("host", r.Host))
 		return "", bad
 	}
 	r.Header.Del("Host")
 	if !strings.HasPrefix(raw, "/") || strings.IndexFunc(raw, notInTarget) >= 0 {
-		return "", deny(http.StatusBadRequest, "request smuggling: the target of the request is not a path", high)
+		return "", deny(http.StatusBadRequest, "request smuggling: the target of the request is not a path", highSeverity)
 	}
 	return raw, nil
 }
@@ -282,9 +282,9 @@ func (h *httpConn) authority() string {
 	return name
 }
 
-// exactly returns a URL that net/http writes as the very bytes of raw; nil if there is
+// urlWithBytes returns a URL that net/http writes as the very bytes of raw; nil if there is
 // none.
-func exactly(raw, scheme, host string) *url.URL {
+func urlWithBytes(raw, scheme, host string) *url.URL {
 	u := &url.URL{Scheme: scheme, Host: host, Opaque: raw}
 	if strings.HasPrefix(raw, "//") { // that would be written in absolute form
 		path, query, asked := strings.Cut(raw, "?")

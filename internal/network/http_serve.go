@@ -28,11 +28,11 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 		return
 	}
 	if why := confirms(h, d); why != "" {
-		e.refuse(d, why, high, with("sni", printable(h.server)))
+		e.refuse(d, why, highSeverity, withDetail("sni", printable(h.server)))
 		alert(c, alertUnrecognizedName)
 		return
 	}
-	if kind := e.decoyIn(said(c)); kind != "" {
+	if kind := e.decoyIn(bufferedBytes(c)); kind != "" {
 		e.refuseDecoy(d, kind, "in its TLS hello")
 		abort(c)
 		return
@@ -62,7 +62,7 @@ func (e *Engine) badHello(c net.Conn, d Destination, err error) {
 		e.refuse(d, fmt.Sprintf("it sent no TLS hello within %s", e.limits.HeadTime), unflagged)
 		alert(c, alertHandshakeFailure)
 	default:
-		e.refuse(d, err.Error(), high)
+		e.refuse(d, err.Error(), highSeverity)
 		alert(c, alertHandshakeFailure)
 	}
 }
@@ -70,7 +70,7 @@ func (e *Engine) badHello(c net.Conn, d Destination, err error) {
 // confirms says why the hello contradicts where the connection goes, or "". An
 // encrypted hello shows the name of another server outside, and so contradicts;
 // a made-up one (GREASE) does not.
-func confirms(h hello, d Destination) string {
+func confirms(h tlsHello, d Destination) string {
 	if _, err := netip.ParseAddr(d.Name); err == nil {
 		if h.server != "" {
 			return "request smuggling: its TLS hello names a server, the connection goes to an address"
@@ -90,7 +90,7 @@ func confirms(h hello, d Destination) string {
 // terminate ends TLS with a certificate of the session and serves the requests.
 func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Permit) {
 	if e.config.Authority == nil {
-		e.refuse(d, "the policy decides about its requests, but this session has no authority to end TLS with", unflagged)
+		e.refuse(d, "the policy has rules about its requests, but this session has no certificate authority to terminate TLS", unflagged)
 		abort(c)
 		return
 	}
@@ -100,7 +100,7 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 		abort(c)
 		return
 	}
-	g := &gatherConn{wrapped: wrapped{c}, steps: e.steps}
+	g := &gatherConn{wrapped: wrapped{c}, pool: e.relayPool}
 	t := tls.Server(g, &tls.Config{
 		Certificates:           []tls.Certificate{*leaf},
 		MinVersion:             tls.VersionTLS12,
@@ -130,7 +130,7 @@ func (e *Engine) terminate(ctx context.Context, c net.Conn, d Destination, p Per
 // trust certificates of their own: the user must know which.
 func (e *Engine) rejected(d Destination, err error) {
 	if why := remoteAlert(err); why != "" {
-		e.refuse(d, "the program does not take the session's certificate: "+why, unflagged)
+		e.refuse(d, "the program does not accept the session's certificate: "+why, unflagged)
 	}
 }
 

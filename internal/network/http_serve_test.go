@@ -273,7 +273,7 @@ func TestClientWithItsOwnRoots(t *testing.T) {
 		if err := c.Handshake(); err == nil {
 			t.Fatal("the handshake succeeded")
 		}
-		if r := s.refused(apiName); !strings.Contains(r.Reason, "does not take the session's certificate") || r.High {
+		if r := s.refused(apiName); !strings.Contains(r.Reason, "does not accept the session's certificate") || r.High {
 			t.Errorf("recorded as %+v", r)
 		}
 	}

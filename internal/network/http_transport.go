@@ -101,7 +101,7 @@ func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots 
 				return nil, &ownError{err}
 			}
 			if secure {
-				c = newWideConn(c, e.steps)
+				c = newWideConn(c, e.relayPool)
 			}
 			return c, nil
 		},

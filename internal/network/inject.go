@@ -16,7 +16,7 @@ const (
 	// placeholderReach is how much of a body that passed is looked at again with
 	// what follows: a placeholder of 200 bytes may be percent-encoded twice.
 	placeholderReach = 2 << 10
-	signedBody       = 16 << 20 // of a request that is signed afresh and whose body must be known for that
+	signedBody       = 16 << 20 // of a request that is re-signed and whose body must be known for that
 	signedBodies     = 16       // of those at once
 )
 
@@ -34,12 +34,12 @@ func (x *exchange) denyLeak(l *leak) *denial {
 	object := x.to.String()
 	if l.decoy {
 		x.engine.decoySent(object, l.credential, l.where, x.to.Door, x.path)
-		return deny(http.StatusForbidden, decoyWords(l.credential, l.where), high)
+		return deny(http.StatusForbidden, decoyWords(l.credential, l.where), highSeverity)
 	}
 	if _, ok := x.engine.throttle.record(alarm, event.CredentialAlert, object, l.credential, l.where); ok {
 		x.alert(object, l)
 	}
-	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), high, with("credential", l.credential))
+	return deny(http.StatusForbidden, fmt.Sprintf("credential %s on its way to %s %s", l.credential, object, l.where), highSeverity, withDetail("credential", l.credential))
 }
 
 func (x *exchange) alert(object string, l *leak) {
@@ -200,7 +200,7 @@ func basic(value string) (user, password string, ok bool) {
 func (x *exchange) open(ctx context.Context, r *http.Request, b Binding) *denial {
 	secret, err := x.engine.config.Credentials.Open(ctx, b.Credential, x.use(r))
 	if err != nil {
-		return withheld(b, err)
+		return denyWithheld(b, err)
 	}
 	x.engine.web.hasOpened(x.to)
 	x.lent = append(x.lent, b.Credential)
@@ -208,7 +208,7 @@ func (x *exchange) open(ctx context.Context, r *http.Request, b Binding) *denial
 		return x.sign(r, b, secret)
 	}
 	if strings.ContainsAny(secret.Value, "\r\n\x00") || secret.Value == "" {
-		return deny(http.StatusForbidden, "credential "+b.Credential+": its secret cannot stand in a header", unflagged)
+		return deny(http.StatusForbidden, "credential "+b.Credential+": its secret cannot be sent in a header", unflagged)
 	}
 	value := ""
 	if old := r.Header[b.Header]; len(old) == 1 {
@@ -225,8 +225,8 @@ func (x *exchange) use(r *http.Request) Use {
 	return Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: printable(x.path)}
 }
 
-// withheld refuses a request whose secret is not given out.
-func withheld(b Binding, err error) *denial {
+// denyWithheld refuses a request whose secret is not given out.
+func denyWithheld(b Binding, err error) *denial {
 	about := "credential " + b.Credential + ": "
 	return deny(http.StatusForbidden, about+strings.TrimPrefix(err.Error(), about), unflagged)
 }
@@ -235,7 +235,7 @@ func withheld(b Binding, err error) *denial {
 func (x *exchange) sign(r *http.Request, b Binding, secret Secret) *denial {
 	r.Host = x.authority()
 	if x.body != nil && v4NeedsBody(r) {
-		if !x.engine.signing.take(r.Context()) {
+		if !x.engine.signing.acquire(r.Context()) {
 			return deny(http.StatusServiceUnavailable, "too many requests are being signed", unflagged)
 		}
 		x.signs = true

@@ -277,7 +277,7 @@ func TestMasked(t *testing.T) {
 	for _, text := range texts {
 		want := m.text(text)
 		for piece := 1; piece < 20; piece++ {
-			r := &masked{src: &recorded{say: []byte(text), piece: piece}, masks: m}
+			r := &masked{src: &recorded{input: []byte(text), piece: piece}, masks: m}
 			got, err := io.ReadAll(r)
 			if err != nil || string(got) != want {
 				t.Errorf("%q in pieces of %d is %q (%v), want %q", text, piece, got, err, want)

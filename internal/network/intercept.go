@@ -33,19 +33,19 @@ func (e *Engine) accept(l listener) {
 			continue
 		}
 		pause = acceptPause
-		if !e.places.take(e.ctx) {
+		if !e.connSlots.acquire(e.ctx) {
 			e.refuse(Destination{Name: "connections"}, "too many connections are open", unflagged)
 			abort(c)
 			continue
 		}
 		ctx, s, ok := e.begin(c)
 		if !ok {
-			e.places.give()
+			e.connSlots.release()
 			abort(c)
 			return
 		}
 		e.wait.Go(func() {
-			defer e.places.give()
+			defer e.connSlots.release()
 			defer c.Close()
 			defer e.end(s)
 			l.serve(ctx, c)
@@ -73,7 +73,7 @@ func (e *Engine) intercept(ctx context.Context, c net.Conn, destination func(net
 	d := Destination{Door: Intercepted}
 	at, err := destination(c)
 	if err != nil {
-		e.refuse(d, "its destination cannot be told: "+err.Error(), unflagged)
+		e.refuse(d, "its destination cannot be determined: "+err.Error(), unflagged)
 		abort(c)
 		return
 	}
@@ -115,7 +115,7 @@ func (e *Engine) resolve(d *Destination, a netip.Addr) (reason string) {
 	}
 	reason = noName
 	reach, words := classify(a)
-	if reach == public && !synthetic.Contains(a) && e.asks(event.KindConnect) {
+	if reach == public && !synthetic.Contains(a) && e.mayAsk(event.KindConnect) {
 		return ""
 	}
 	if reach != public && !synthetic.Contains(a) {

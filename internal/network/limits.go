@@ -39,23 +39,23 @@ const (
 	acceptPauses = time.Second // the longest
 )
 
-// places are how many connections may be open at once.
-type places struct {
+// slots bounds how many connections, or other uses, there may be at once.
+type slots struct {
 	free    chan struct{}
-	starved atomic.Bool // a caller waited in vain, and no place became free since
+	starved atomic.Bool // a caller waited in vain, and no slot became free since
 }
 
-func newPlaces(n int) *places {
-	p := &places{free: make(chan struct{}, n)}
+func newSlots(n int) *slots {
+	p := &slots{free: make(chan struct{}, n)}
 	for range n {
 		p.free <- struct{}{}
 	}
 	return p
 }
 
-// take waits a little for a place. If all are taken and one wait was in vain, later
+// acquire waits a little for a slot. If all are in use and one wait was in vain, later
 // calls do not wait: a flood is answered at once and delays no other client.
-func (p *places) take(ctx context.Context) bool {
+func (p *slots) acquire(ctx context.Context) bool {
 	select {
 	case <-p.free:
 		p.starved.Store(false)
@@ -77,4 +77,4 @@ func (p *places) take(ctx context.Context) bool {
 	return false
 }
 
-func (p *places) give() { p.free <- struct{}{} }
+func (p *slots) release() { p.free <- struct{}{} }

@@ -55,14 +55,14 @@ func newMasks(secrets [][]byte) *masks {
 	slices.SortFunc(texts, bytes.Compare)
 	m := &masks{texts: slices.CompactFunc(texts, bytes.Equal), by: map[uint16][][]byte{}}
 	for _, text := range m.texts {
-		k := pair(text)
+		k := bytePair(text)
 		m.begin[k/64] |= 1 << (k % 64)
 		m.by[k] = append(m.by[k], text)
 	}
 	return m
 }
 
-func pair(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }
+func bytePair(b []byte) uint16 { return uint16(b[0])<<8 | uint16(b[1]) }
 
 // find yields the positions of the texts in raw.
 func (m *masks) find(raw []byte) iter.Seq2[int, []byte] {
@@ -71,7 +71,7 @@ func (m *masks) find(raw []byte) iter.Seq2[int, []byte] {
 			return
 		}
 		for i := 0; i+1 < len(raw); i++ {
-			k := pair(raw[i:])
+			k := bytePair(raw[i:])
 			if m.begin[k/64]&(1<<(k%64)) == 0 {
 				continue
 			}

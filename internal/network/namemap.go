@@ -27,7 +27,7 @@ const (
 )
 
 // errMapFull is returned when no more names can have an address.
-var errMapFull = errors.New("too many different names were asked for in this run")
+var errMapFull = errors.New("too many different names were queried in this run")
 
 // NameMap gives each name an address of its own out of 198.18.0.0/15, for as
 // long as the run lasts. The addresses begin at a place drawn at random, so that

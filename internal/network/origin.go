@@ -28,19 +28,19 @@ func originalDestination(c net.Conn) (netip.AddrPort, error) {
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	var at netip.AddrPort
+	var addr netip.AddrPort
 	var failure error
 	err = raw.Control(func(fd uintptr) {
 		if local.Addr().Is4() {
-			at, failure = original4(int(fd))
+			addr, failure = original4(int(fd))
 		} else {
-			at, failure = original6(int(fd))
+			addr, failure = original6(int(fd))
 		}
 	})
 	if err != nil {
 		return netip.AddrPort{}, err
 	}
-	return at, failure
+	return addr, failure
 }
 
 // original4 reads a struct sockaddr_in into a structure of at least its size that

@@ -23,7 +23,7 @@ func malformed(reason string) *denial { return deny(http.StatusBadRequest, reaso
 
 // contradiction is a head that two programs would read as two different things.
 func contradiction(format string, args ...any) *denial {
-	return deny(http.StatusBadRequest, fmt.Sprintf(format, args...), high)
+	return deny(http.StatusBadRequest, fmt.Sprintf(format, args...), highSeverity)
 }
 
 // atProxy is a denial in the words of the proxy door, where nothing is smuggled past
@@ -42,7 +42,7 @@ func (e *Engine) serveProxy(ctx context.Context, c net.Conn) {
 	n, err := c.Read(first)
 	if err != nil || n == 0 {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			e.refuse(d, "nothing was asked of the proxy in time", unflagged)
+			e.refuse(d, "the proxy received no request in time", unflagged)
 		}
 		abort(c)
 		return
@@ -54,10 +54,10 @@ func (e *Engine) serveProxy(ctx context.Context, c net.Conn) {
 	case 'A' <= b && b <= 'Z':
 		e.serveHTTPProxy(ctx, c, first)
 	case b == socks4:
-		e.refuse(d, "SOCKS4 is not spoken, SOCKS5 is", unflagged)
+		e.refuse(d, "SOCKS4 is not supported; use SOCKS5", unflagged)
 		abort(c)
 	default:
-		e.refuse(d, fmt.Sprintf("what begins with byte 0x%02x is no request to a proxy", b), unflagged)
+		e.refuse(d, fmt.Sprintf("it begins with byte 0x%02x and is not a request to a proxy", b), unflagged)
 		abort(c)
 	}
 }
@@ -208,10 +208,10 @@ func requestLine(line string) (method, target, version string, err error) {
 		return "", "", "", malformed("the version is neither HTTP/1.1 nor HTTP/1.0")
 	}
 	if strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ-") != "" {
-		return "", "", "", malformed("the method is not one of capital letters")
+		return "", "", "", malformed("the method is not in capital letters")
 	}
 	if i := strings.IndexFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7f }); i >= 0 {
-		return "", "", "", contradiction("the target holds a character that no target has")
+		return "", "", "", contradiction("the target contains a character that is not allowed in one")
 	}
 	return method, target, version, nil
 }
@@ -221,9 +221,9 @@ func absoluteTarget(target string) (host string, port int, err error) {
 	const scheme = "http://"
 	if len(target) < len(scheme) || !strings.EqualFold(target[:len(scheme)], scheme) {
 		if strings.HasPrefix(target, "/") || target == "*" {
-			return "", 0, malformed("this is a proxy: it takes CONNECT, and targets that begin with http://")
+			return "", 0, malformed("this is a proxy: it accepts CONNECT, and targets that begin with http://")
 		}
-		return "", 0, malformed("the target begins neither with http:// nor is it asked for with CONNECT")
+		return "", 0, malformed("the method is not CONNECT and the target does not begin with http://")
 	}
 	authority := target[len(scheme):]
 	if strings.Contains(authority, "#") {
@@ -254,7 +254,7 @@ func splitAuthority(s string, standard int) (host string, port int, err error) {
 		return "", 0, malformed("the target has no port")
 	}
 	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-		return "", 0, malformed("an IPv6 address stands in brackets")
+		return "", 0, malformed("an IPv6 address must be in brackets")
 	}
 	normal, err := normalizeHost(host)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestTheProxyDecidesAsInterceptionDoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, say := range map[string]string{
+	for name, input := range map[string]string{
 		"CONNECT":                          "CONNECT a.example.org:22 HTTP/1.1\r\nHost: a.example.org:22\r\n\r\n",
 		"CONNECT without Host":             "CONNECT a.example.org:22 HTTP/1.0\r\n\r\n",
 		"CONNECT with a Host without port": "CONNECT a.example.org:22 HTTP/1.1\r\nHost: a.example.org\r\n\r\n",
@@ -29,7 +29,7 @@ func TestTheProxyDecidesAsInterceptionDoes(t *testing.T) {
 		"CONNECT to an allowed address":    "CONNECT 203.0.113.9:22 HTTP/1.1\r\n\r\n",
 	} {
 		c := connect(t, w.proxy)
-		send(t, c, say+"early ")
+		send(t, c, input+"early ")
 		expect(t, c, "HTTP/1.1 200 Connection established\r\n\r\nearly ")
 		send(t, c, "late")
 		expect(t, c, "late")
@@ -60,10 +60,10 @@ func TestTheProxyRefuses(t *testing.T) {
 	testenv.NoGoroutines(t)
 	w := start(t, nil, permits("a.example.org", 22, policy.TCP), permits("tls.example.org", 443, policy.TLS))
 	refuses := []struct {
-		name, say string
-		answer    string // what the answer begins with; "" for none
-		reason    string // what it holds
-		high      bool
+		name, input string
+		answer      string // what the answer begins with; "" for none
+		reason      string // what it holds
+		high        bool
 	}{
 		{"a name that no rule allows", "CONNECT b.test:443 HTTP/1.1\r\n\r\n", "HTTP/1.1 403 ", "no rule allows it", false},
 		{"another port", "CONNECT a.example.org:23 HTTP/1.1\r\n\r\n", "HTTP/1.1 403 ", "port 23 is not allowed", false},
@@ -78,7 +78,7 @@ func TestTheProxyRefuses(t *testing.T) {
 		{"another port in Host", "CONNECT a.example.org:22 HTTP/1.1\r\nHost: a.example.org:23\r\n\r\n", "HTTP/1.1 400 ", "another", true},
 		{"two Hosts", "CONNECT a.example.org:22 HTTP/1.1\r\nHost: a.example.org\r\nhost: a.example.org\r\n\r\n", "HTTP/1.1 400 ", "two Host", true},
 		{"userinfo", "CONNECT a.example.org@b.test:22 HTTP/1.1\r\n\r\n", "HTTP/1.1 400 ", "different hosts", true},
-		{"a NUL in the name", "CONNECT b.test\x00.a.example.org:22 HTTP/1.1\r\n\r\n", "HTTP/1.1 400 ", "no target has", true},
+		{"a NUL in the name", "CONNECT b.test\x00.a.example.org:22 HTTP/1.1\r\n\r\n", "HTTP/1.1 400 ", "not allowed in one", true},
 		{"a body", "CONNECT a.example.org:22 HTTP/1.1\r\nContent-Length: 5\r\n\r\n", "HTTP/1.1 400 ", "body", true},
 		{"a chunked body", "CONNECT a.example.org:22 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 400 ", "body", true},
 		{"no port", "CONNECT a.example.org HTTP/1.1\r\n\r\n", "HTTP/1.1 400 ", "no port", false},
@@ -115,7 +115,7 @@ func TestTheProxyRefuses(t *testing.T) {
 			w.ledger.mu.Lock()
 			w.ledger.refusals, w.ledger.grave = counted[refusalKey, Refusal]{}, counted[refusalKey, Refusal]{}
 			w.ledger.mu.Unlock()
-			got, err := roundTrip(t, w.proxy, tt.say)
+			got, err := roundTrip(t, w.proxy, tt.input)
 			if !strings.HasPrefix(string(got), tt.answer) || tt.answer == "" && len(got) > 0 {
 				t.Errorf("answer %q (%v), want %q", got, err, tt.answer)
 			}

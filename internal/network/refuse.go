@@ -32,9 +32,9 @@ type refused struct {
 // refusalOption says more about a refusal.
 type refusalOption func(*refused)
 
-// high marks what looks like an attempt to get around the policy. No flag would
+// highSeverity marks what looks like an attempt to get around the policy. No flag would
 // allow it.
-func high(r *refused) { r.High, r.Flag = true, "" }
+func highSeverity(r *refused) { r.High, r.Flag = true, "" }
 
 // unflagged marks a refusal that no flag would allow.
 func unflagged(r *refused) { r.Flag = "" }
@@ -42,8 +42,8 @@ func unflagged(r *refused) { r.Flag = "" }
 // asQuery marks a query for a name.
 func asQuery(r *refused) { r.action = event.NetQuery }
 
-// nearest names the rule that came closest.
-func nearest(o policy.Origin) refusalOption {
+// nearestRule names the rule that came closest.
+func nearestRule(o policy.Origin) refusalOption {
 	return func(r *refused) { r.Rule = o.String() }
 }
 
@@ -55,8 +55,8 @@ func forRequest(method, path string) refusalOption {
 	}
 }
 
-// with adds a detail to the event.
-func with(key, value string) refusalOption {
+// withDetail adds a detail to the event.
+func withDetail(key, value string) refusalOption {
 	return func(r *refused) { r.detail[key] = printable(value) }
 }
 
@@ -128,7 +128,7 @@ func (e *Engine) refuseDial(d Destination, err error, opts ...refusalOption) (Re
 	case errors.As(err, &address):
 		opts = append(opts, unflagged)
 		if address.Never {
-			opts = append(opts, high)
+			opts = append(opts, highSeverity)
 		}
 		reason := address.Error()
 		if hint := address.Hint(); hint != "" {

@@ -94,16 +94,16 @@ func (o *throttle) record(class gravity, what ...string) (skipped int, ok bool) 
 		same.skipped++
 		return 0, false
 	}
-	o.left[class].take(1)
+	o.left[class].consume(1)
 	o.most[class]--
 	skipped, same.skipped = same.skipped, 0
 	same.recorded++
 	return skipped, true
 }
 
-// unsaid returns how many refusals were lost for the record since it last returned a
+// unreported returns how many refusals were lost for the record since it last returned a
 // number, once a minute at most, or at the end.
-func (o *throttle) unsaid(end bool) int {
+func (o *throttle) unreported(end bool) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.lost == 0 {
@@ -137,7 +137,7 @@ func (o *throttle) repeated() []seenRefusal {
 // recordLost records that refusals are not in the record, so that a flood cannot
 // make it look whole; at the end also how many more there were of what is in it.
 func (e *Engine) recordLost(end bool) {
-	if n := e.throttle.unsaid(end); n > 0 {
+	if n := e.throttle.unreported(end); n > 0 {
 		e.emit(event.Event{Action: event.RecordDrop, Object: string(event.Egress), Detail: map[string]string{
 			"of": string(event.Egress), "count": strconv.Itoa(n), "reason": fmt.Sprintf("more was refused than the %d things a minute that are recorded", refusedMinute),
 		}})

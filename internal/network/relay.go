@@ -23,22 +23,22 @@ const (
 	spliceHalf  = 256         // pipes at once
 )
 
-// steps are the buffers and pipes that all relays of an engine share.
-type steps struct {
+// relayPool holds the buffers and pipes that all relays of an engine share.
+type relayPool struct {
 	large, pipes     atomic.Int64 // in use
 	smalls, larges   sync.Pool
 	noPipe, noNotice bool // for measurements and tests: never splice; read as from any net.Conn
 }
 
-func newSteps() *steps {
-	return &steps{
+func newRelayPool() *relayPool {
+	return &relayPool{
 		smalls: sync.Pool{New: func() any { b := make([]byte, smallStep); return &b }},
 		larges: sync.Pool{New: func() any { b := make([]byte, largeStep); return &b }},
 	}
 }
 
-// take returns a buffer, a large one when one is wanted and free.
-func (s *steps) take(large bool) *[]byte {
+// getBuffer returns a buffer, a large one when one is wanted and free.
+func (s *relayPool) getBuffer(large bool) *[]byte {
 	if large {
 		if s.large.Add(1) <= largeSteps {
 			return s.larges.Get().(*[]byte)
@@ -48,7 +48,7 @@ func (s *steps) take(large bool) *[]byte {
 	return s.smalls.Get().(*[]byte)
 }
 
-func (s *steps) give(b *[]byte) {
+func (s *relayPool) putBuffer(b *[]byte) {
 	if len(*b) == largeStep {
 		s.large.Add(-1)
 		s.larges.Put(b)
@@ -57,9 +57,9 @@ func (s *steps) give(b *[]byte) {
 	s.smalls.Put(b)
 }
 
-// pipe reports whether one more half may be spliced, and of how many it is the last
-// one; 0 means no. done gives it back.
-func (s *steps) pipe() int64 {
+// acquirePipe reports whether one more half may be spliced, and of how many it is the last
+// one; 0 means no. releasePipe gives it back.
+func (s *relayPool) acquirePipe() int64 {
 	if s.noPipe {
 		return 0
 	}
@@ -70,7 +70,7 @@ func (s *steps) pipe() int64 {
 	return 0
 }
 
-func (s *steps) done() { s.pipes.Add(-1) }
+func (s *relayPool) releasePipe() { s.pipes.Add(-1) }
 
 // unreader is a connection of which bytes were already read. A read returns them first;
 // a caller that takes them with unread continues with the connection that it returns.
@@ -210,9 +210,9 @@ func (e *Engine) half(ctx context.Context, s *session, count *atomic.Int64, dst,
 	switch of := sessionOf(ctx); {
 	case err != nil:
 	case of != nil && len(of.approvals.rulings) > 0: // what the kernel moves cannot be checked
-		err = e.steps.copy(count, approvalWriter{l.through(dst.Conn), of.approvals.over}, src.Conn)
+		err = e.relayPool.copy(count, approvalWriter{l.through(dst.Conn), of.approvals.over}, src.Conn)
 	default:
-		err = e.steps.pump(count, dst.Conn, src.Conn, l)
+		err = e.relayPool.pump(count, dst.Conn, src.Conn, l)
 	}
 	if err == nil && isGone(src.Conn) && !src.endSent.Load() {
 		err = errCut // the other half got the error for that
@@ -242,7 +242,7 @@ func cutBoth(ctx context.Context, a, b net.Conn) {
 }
 
 // pump copies src to dst until src ends.
-func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *inspector) error {
+func (s *relayPool) pump(count *atomic.Int64, dst, src net.Conn, l *inspector) error {
 	to, ok := dst.(*net.TCPConn)
 	from, ok2 := src.(*net.TCPConn)
 	if !ok || !ok2 || s.noNotice {
@@ -256,11 +256,11 @@ func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *inspector) error
 	large := false
 	for {
 		if moved >= spliceAfter {
-			if n := s.pipe(); n > 0 {
+			if n := s.acquirePipe(); n > 0 {
 				err := splice(count, to, from, n)
-				s.done()
+				s.releasePipe()
 				if err != nil && !errors.Is(err, errNoPipe) {
-					return ended(err)
+					return ignoreEnd(err)
 				}
 				moved = 0 // it fell silent and waits without a pipe, or there was none
 			}
@@ -270,17 +270,17 @@ func (s *steps) pump(count *atomic.Int64, dst, src net.Conn, l *inspector) error
 		moved += int64(n)
 		large = full
 		if err != nil {
-			return ended(err)
+			return ignoreEnd(err)
 		}
 	}
 }
 
 // copy is pump for connections that cannot say when they are readable: each
 // holds a small buffer while it waits.
-func (s *steps) copy(count *atomic.Int64, dst io.Writer, src io.Reader) error {
+func (s *relayPool) copy(count *atomic.Int64, dst io.Writer, src io.Reader) error {
 	large := false
 	for {
-		b := s.take(large)
+		b := s.getBuffer(large)
 		n, err := src.Read(*b)
 		if n > 0 {
 			w, werr := dst.Write((*b)[:n])
@@ -290,15 +290,15 @@ func (s *steps) copy(count *atomic.Int64, dst io.Writer, src io.Reader) error {
 			}
 		}
 		large = n == len(*b)
-		s.give(b)
+		s.putBuffer(b)
 		if err != nil {
-			return ended(err)
+			return ignoreEnd(err)
 		}
 	}
 }
 
-// ended takes the regular end out of err.
-func ended(err error) error {
+// ignoreEnd returns err, or nil for the regular end of a connection.
+func ignoreEnd(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -34,9 +34,9 @@ type pipe struct {
 	pool *sync.Pool
 
 	// What the closures work on, which are made once.
-	n            int
-	err          error
-	take, giveTo func(fd uintptr) bool
+	n                   int
+	err                 error
+	spliceIn, spliceOut func(fd uintptr) bool
 }
 
 // Pipes that no relay uses. They close when the collector takes them.
@@ -70,13 +70,13 @@ func newPipe(wide bool) *pipe {
 		return nil
 	}
 	runtime.AddCleanup(p, closeBoth, p.ends)
-	p.take = func(fd uintptr) bool {
-		p.n, p.err = move(int(fd), p.ends[1], spliceSlice)
+	p.spliceIn = func(fd uintptr) bool {
+		p.n, p.err = spliceNonblock(int(fd), p.ends[1], spliceSlice)
 		return !errors.Is(p.err, unix.EAGAIN)
 	}
-	p.giveTo = func(fd uintptr) bool {
+	p.spliceOut = func(fd uintptr) bool {
 		for p.held > 0 {
-			if p.n, p.err = move(p.ends[0], int(fd), p.held); p.err != nil {
+			if p.n, p.err = spliceNonblock(p.ends[0], int(fd), p.held); p.err != nil {
 				return !errors.Is(p.err, unix.EAGAIN)
 			}
 			p.held -= p.n
@@ -91,8 +91,8 @@ func closeBoth(ends [2]int) {
 	unix.Close(ends[1])
 }
 
-// move is splice(2) without waiting.
-func move(from, to, most int) (int, error) {
+// spliceNonblock is splice(2) without waiting.
+func spliceNonblock(from, to, most int) (int, error) {
 	for {
 		n, err := unix.Splice(from, nil, to, nil, most, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
 		if !errors.Is(err, unix.EINTR) {
@@ -102,7 +102,7 @@ func move(from, to, most int) (int, error) {
 }
 
 // errNoPipe is why bytes are copied though there are many.
-var errNoPipe = errors.New("there is no pipe")
+var errNoPipe = errors.New("no pipe is available")
 
 // splice lets the kernel move bytes as long as they come; it returns when none came for
 // spliceWait. nth is how many halves do so at once. io.EOF is the end. No byte is in
@@ -148,7 +148,7 @@ func splice(count *atomic.Int64, dst, src *net.TCPConn, nth int64) error {
 
 // fill waits for bytes and takes them; none is the end.
 func (p *pipe) fill(from syscall.RawConn) (int, error) {
-	if err := from.Read(p.take); err != nil {
+	if err := from.Read(p.spliceIn); err != nil {
 		return 0, err
 	}
 	if p.err != nil {
@@ -161,7 +161,7 @@ func (p *pipe) fill(from syscall.RawConn) (int, error) {
 // drain writes all that was taken.
 func (p *pipe) drain(to syscall.RawConn, count *atomic.Int64) error {
 	all := p.held
-	err := to.Write(p.giveTo)
+	err := to.Write(p.spliceOut)
 	count.Add(int64(all - p.held))
 	if err == nil && p.err != nil {
 		err = fmt.Errorf("writing: %w", os.NewSyscallError("splice", p.err))

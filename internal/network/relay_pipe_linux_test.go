@@ -45,7 +45,7 @@ func TestManyRelaysAtOncePassTheSameBytesWhateverTheirPipes(t *testing.T) {
 		all.Go(func() { through(t, w, uint64(i), 4<<20+i) })
 	}
 	all.Wait()
-	if n := w.steps.pipes.Load(); n != 0 {
+	if n := w.relayPool.pipes.Load(); n != 0 {
 		t.Errorf("%d pipes are still counted", n)
 	}
 }
@@ -62,7 +62,7 @@ func TestWhatIsLeftInAPipeReachesNobodyElse(t *testing.T) {
 		if _, err := io.CopyN(io.Discard, client, 4*spliceAfter); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "it is spliced", func() bool { return w.steps.pipes.Load() > 0 })
+		until(t, "it is spliced", func() bool { return w.relayPool.pipes.Load() > 0 })
 		client.SetLinger(0)
 		client.Close()
 		<-done

@@ -16,7 +16,7 @@ type reader struct {
 	raw syscall.RawConn
 
 	// What read works on; fields, so that the closure is made once.
-	steps *steps
+	pool  *relayPool
 	large bool
 	buf   *[]byte
 	n     int
@@ -31,7 +31,7 @@ func newReader(c *net.TCPConn) (*reader, error) {
 	}
 	r := &reader{raw: raw}
 	r.read = func(fd uintptr) bool {
-		r.buf = r.steps.take(r.large)
+		r.buf = r.pool.getBuffer(r.large)
 		for {
 			r.n, r.err = unix.Read(int(fd), *r.buf)
 			if !errors.Is(r.err, unix.EINTR) {
@@ -39,7 +39,7 @@ func newReader(c *net.TCPConn) (*reader, error) {
 			}
 		}
 		if errors.Is(r.err, unix.EAGAIN) {
-			r.steps.give(r.buf)
+			r.pool.putBuffer(r.buf)
 			r.buf, r.n, r.err = nil, 0, nil
 			return false
 		}
@@ -49,15 +49,15 @@ func newReader(c *net.TCPConn) (*reader, error) {
 }
 
 // step waits for bytes and writes them to dst. full means that more may be there.
-func (r *reader) step(s *steps, large bool, dst io.Writer) (n int, full bool, err error) {
-	r.steps, r.large, r.buf = s, large, nil
+func (r *reader) step(s *relayPool, large bool, dst io.Writer) (n int, full bool, err error) {
+	r.pool, r.large, r.buf = s, large, nil
 	if err := r.raw.Read(r.read); err != nil {
 		if r.buf != nil {
-			s.give(r.buf)
+			s.putBuffer(r.buf)
 		}
 		return 0, false, err
 	}
-	defer func() { s.give(r.buf); r.buf = nil }()
+	defer func() { s.putBuffer(r.buf); r.buf = nil }()
 	switch {
 	case r.err != nil:
 		return 0, false, os.NewSyscallError("read", r.err)

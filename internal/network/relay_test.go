@@ -60,8 +60,12 @@ func TestRelayPassesTheSameBytesBothWays(t *testing.T) {
 	for name, around := range map[string]func(*world, net.Conn) net.Conn{
 		"connections of the kernel":           func(_ *world, c net.Conn) net.Conn { return c },
 		"connections that are something else": func(_ *world, c net.Conn) net.Conn { return bare{c} },
-		"without pipes":                       func(w *world, c net.Conn) net.Conn { w.steps.noPipe = true; return c },
-		"with every large buffer in use":      func(w *world, c net.Conn) net.Conn { w.steps.large.Store(largeSteps); w.steps.noPipe = true; return c },
+		"without pipes":                       func(w *world, c net.Conn) net.Conn { w.relayPool.noPipe = true; return c },
+		"with every large buffer in use": func(w *world, c net.Conn) net.Conn {
+			w.relayPool.large.Store(largeSteps)
+			w.relayPool.noPipe = true
+			return c
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			testenv.NoGoroutines(t)
@@ -100,7 +104,7 @@ func TestRelayPassesTheSameBytesBothWays(t *testing.T) {
 					}
 				}
 			}
-			if n := w.steps.pipes.Load(); n != 0 {
+			if n := w.relayPool.pipes.Load(); n != 0 {
 				t.Errorf("%d pipes are still counted", n)
 			}
 		})
@@ -262,15 +266,15 @@ func TestAConnectionThatFallsSilentGivesItsPipeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			n += got
-			held = held || w.steps.pipes.Load() > 0
+			held = held || w.relayPool.pipes.Load() > 0
 		}
 		if !held {
 			t.Error("nothing was spliced")
 		}
-		until(t, "the pipe is given back", func() bool { return w.steps.pipes.Load() == 0 })
+		until(t, "the pipe is given back", func() bool { return w.relayPool.pipes.Load() == 0 })
 		send(t, server, "x")
 		expect(t, client, "x")
-		if n := w.steps.pipes.Load(); n != 0 {
+		if n := w.relayPool.pipes.Load(); n != 0 {
 			t.Errorf("%d pipes for a byte", n)
 		}
 	}
@@ -293,7 +297,7 @@ func TestCopyEnds(t *testing.T) {
 	} {
 		var count atomic.Int64
 		left := tt.taken
-		err := newSteps().copy(&count, writing(func(b []byte) (int, error) {
+		err := newRelayPool().copy(&count, writing(func(b []byte) (int, error) {
 			if left -= len(b); left < 0 {
 				return 0, broken
 			}

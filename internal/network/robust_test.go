@@ -80,7 +80,7 @@ func TestAThousandIdleConnectionsHoldLittle(t *testing.T) {
 	} else {
 		t.Logf("%d bytes a connection, with the test's own", held)
 	}
-	if n := w.steps.large.Load(); n != 0 {
+	if n := w.relayPool.large.Load(); n != 0 {
 		t.Errorf("%d large buffers are in use", n)
 	}
 	for _, c := range conns {
@@ -156,14 +156,14 @@ func TestClientsThatDisappearLeaveNothing(t *testing.T) {
 	w.out.do["b.example.org:22"] = func() (net.Conn, error) { <-release; return nil, errors.New("late") }
 	fds := opened(t)
 	a, b := w.doorTo("a.example.org", 22), w.doorTo("b.example.org", 22)
-	for _, tt := range []struct{ at, say string }{
+	for _, tt := range []struct{ at, input string }{
 		{a, ""}, {b, ""}, {w.proxy, ""}, {w.proxy, "CONNECT a.exam"}, {w.proxy, "CONNECT a.example.org:22 HTTP/1.1\r\n\r\n"},
 		{w.proxy, "\x05"}, {w.proxy, "\x05\x01\x00\x05\x01\x00\x03\x0da.example.org\x00\x16"}, {w.proxy, "CONNECT b.example.org:22 HTTP/1.1\r\n\r\n"},
 		{w.proxy, "CONNECT c.example.org:22 HTTP/1.1\r\n\r\n"},
 	} {
 		for range 20 {
 			c := connect(t, tt.at)
-			send(t, c, tt.say)
+			send(t, c, tt.input)
 			c.SetLinger(0)
 			c.Close()
 		}
@@ -196,14 +196,14 @@ func TestCloseEndsWhateverIsGoingOn(t *testing.T) {
 	w.server("b.example.org:22", echo)
 	b := w.doorTo("b.example.org", 22)
 	var conns []*net.TCPConn
-	for _, tt := range []struct{ at, say string }{
+	for _, tt := range []struct{ at, input string }{
 		{a, ""}, {b, "x"}, {w.proxy, ""}, {w.proxy, "CONN"}, {w.proxy, "\x05\x01"}, {w.proxy, "CONNECT a.example.org:22 HTTP/1.1\r\n\r\n"},
 		{w.doorTo("c.example.org", 80), "GET /"}, {w.doorTo("d.example.org", 443), "\x16\x03\x01"}, {w.door(netip.MustParseAddrPort("203.0.113.1:80")), ""},
 		{w.door(netip.MustParseAddrPort("203.0.113.1:53")), "\x00"},
 	} {
 		for range 10 {
 			c := connect(t, tt.at)
-			send(t, c, tt.say)
+			send(t, c, tt.input)
 			conns = append(conns, c)
 		}
 	}
@@ -268,7 +268,7 @@ func TestALedgerIsBounded(t *testing.T) {
 	for range 3 {
 		for i := range 1000 {
 			w.refuse(Destination{Name: fmt.Sprintf("h%d.test", i), Port: 443}, "no")
-			w.refuse(Destination{Name: fmt.Sprintf("h%d.test", i), Port: 443}, "smuggling", high)
+			w.refuse(Destination{Name: fmt.Sprintf("h%d.test", i), Port: 443}, "smuggling", highSeverity)
 			w.observe(Observation{Name: "a", Port: i})
 		}
 	}

@@ -24,7 +24,7 @@ const pathBytes = 8 << 10
 func checkPathPattern(pattern string) error {
 	body := strings.TrimSuffix(pattern, "/**")
 	if strings.Contains(body, "**") {
-		return fmt.Errorf("the path %q has ** elsewhere than as /** at its end", text.Cut(pattern, nameBytes))
+		return fmt.Errorf("the path %q has ** other than as /** at its end", text.Cut(pattern, nameBytes))
 	}
 	if body == "" && pattern != "" {
 		return nil
@@ -33,7 +33,7 @@ func checkPathPattern(pattern string) error {
 		return fmt.Errorf("path pattern %q: %w", text.Cut(pattern, nameBytes), err)
 	}
 	if strings.Contains(body, "%") {
-		return fmt.Errorf("the path %q has an escape, which nothing that is compared would have", text.Cut(pattern, nameBytes))
+		return fmt.Errorf("the path %q has an escape; paths are compared unescaped, so it would never match", text.Cut(pattern, nameBytes))
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func pathAllowed(patterns []string, path string) error {
 	for i, reading := range readings {
 		if i > 0 {
 			if err := checkPath(reading); err != nil {
-				return fmt.Errorf("%w, when an escaped slash is taken for one", err)
+				return fmt.Errorf("%w, when an escaped slash is read as a slash", err)
 			}
 		}
 		if !slices.ContainsFunc(patterns, func(p string) bool { return matchPattern(p, reading) }) {
@@ -79,7 +79,7 @@ func checkPath(path string) error {
 		return fmt.Errorf("the path does not begin with /")
 	}
 	if len(path) > pathBytes {
-		return fmt.Errorf("the path has %d bytes, %d are the most that is compared", len(path), pathBytes)
+		return fmt.Errorf("the path has %d bytes; at most %d are compared", len(path), pathBytes)
 	}
 	for i := range len(path) {
 		if c := path[i]; c >= 0x80 || c == '?' || c == '#' {

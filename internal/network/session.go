@@ -32,20 +32,20 @@ type session struct {
 	// Guarded by Engine.mu.
 	bound bool // a destination was permitted: to and way hold
 	to    Destination
-	way   way
+	way   permitKind
 
 	// Of the sweep alone.
 	seen  int64
 	quiet int // sweeps without a byte
 }
 
-// way is in how a destination is permitted what an open connection depends on.
-type way struct {
+// permitKind is the part of a permit that an open connection depends on.
+type permitKind struct {
 	kind                policy.HostKind
 	terminate, internal bool
 }
 
-func wayOf(p Permit) way { return way{p.Kind, p.Terminate, p.Internal} }
+func permitKindOf(p Permit) permitKind { return permitKind{p.Kind, p.Terminate, p.Internal} }
 
 type sessionKey struct{}
 
@@ -56,7 +56,7 @@ func sessionOf(ctx context.Context) *session {
 }
 
 var (
-	errIdle     = errors.New("nothing was said for too long")
+	errIdle     = errors.New("it was idle for too long")
 	errFinished = errors.New("the connection has ended")
 )
 
@@ -96,7 +96,7 @@ func (e *Engine) bind(ctx context.Context, d Destination) (Permit, bool) {
 	defer e.mu.Unlock()
 	p, ok := e.permit(d)
 	if s := sessionOf(ctx); ok && s != nil {
-		s.bound, s.to, s.way = true, d, wayOf(p)
+		s.bound, s.to, s.way = true, d, permitKindOf(p)
 	}
 	return p, ok
 }

@@ -100,16 +100,16 @@ func v4Parse(r *http.Request) (v4Authorization, error) {
 		name, _, _ := strings.Cut(part, "=")
 		name, err := url.QueryUnescape(name)
 		if err != nil || slices.Contains(v4Presigned, strings.ToLower(name)) {
-			return v4Authorization{}, errors.New("the address is signed (a presigned URL); only requests that are signed in the Authorization header are signed afresh")
+			return v4Authorization{}, errors.New("the address is signed (a presigned URL); only requests that are signed in the Authorization header are re-signed")
 		}
 	}
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
-		return v4Authorization{}, fmt.Errorf("the request has %d Authorization headers; one is needed to sign it afresh", len(values))
+		return v4Authorization{}, fmt.Errorf("the request has %d Authorization headers; one is needed to re-sign it", len(values))
 	}
 	algorithm, rest, _ := strings.Cut(values[0], " ")
 	if algorithm != v4Algorithm {
-		return v4Authorization{}, fmt.Errorf("the request is not signed with %s; no other algorithm can be signed afresh", v4Algorithm)
+		return v4Authorization{}, fmt.Errorf("the request is not signed with %s; no other algorithm can be re-signed", v4Algorithm)
 	}
 	fields := map[string]string{}
 	for part := range strings.SplitSeq(rest, ",") {
@@ -151,7 +151,7 @@ func v4Date(r *http.Request, c v4Authorization) (string, error) {
 	}
 	values := r.Header.Values(name)
 	if len(values) != 1 {
-		return "", fmt.Errorf("the request has %d headers %s; one is needed to sign it afresh", len(values), name)
+		return "", fmt.Errorf("the request has %d headers %s; one is needed to re-sign it", len(values), name)
 	}
 	at, err := time.Parse(v4TimeFormat, values[0])
 	if err != nil && name == "Date" {
@@ -182,25 +182,25 @@ func v4PayloadHash(r *http.Request, limit int64) (string, error) {
 		case values[0] == v4Unsigned || values[0] == v4UnsignedTrailer:
 			return values[0], nil
 		case values[0] == v4Streaming || values[0] == v4StreamingTrailer:
-			return "", fmt.Errorf("the body is signed chunk by chunk (%s), and chunks are not signed afresh: let the client send it unsigned, with %s (.NET: DisablePayloadSigning = true; Java: payload signing off)", values[0], v4Unsigned)
+			return "", fmt.Errorf("the body is signed chunk by chunk (%s), and chunks are not re-signed: let the client send it unsigned, with %s (.NET: DisablePayloadSigning = true; Java: payload signing off)", values[0], v4Unsigned)
 		case err == nil && len(sum) == sha256.Size:
 			return values[0], nil
 		}
-		return "", fmt.Errorf("the body is signed in a way that cannot be signed afresh: %.60q", values[0])
+		return "", fmt.Errorf("the body is signed in a way that cannot be re-signed: %.60q", values[0])
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return v4Hash(nil), nil
 	}
 	if r.ContentLength > limit {
-		return "", fmt.Errorf("the body has %d bytes and no hash beside it; up to %d are read to sign it afresh", r.ContentLength, limit)
+		return "", fmt.Errorf("the body has %d bytes and no hash beside it; up to %d are read to re-sign it", r.ContentLength, limit)
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
 	r.Body.Close()
 	if err != nil {
-		return "", fmt.Errorf("reading the body to sign it afresh: %w", err)
+		return "", fmt.Errorf("reading the body to re-sign it: %w", err)
 	}
 	if int64(len(body)) > limit {
-		return "", fmt.Errorf("the body has more than %d bytes and no hash beside it; up to so many are read to sign it afresh", limit)
+		return "", fmt.Errorf("the body has more than %d bytes and no hash beside it; up to so many are read to re-sign it", limit)
 	}
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(bytes.NewReader(body)), int64(len(body)), nil
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

@@ -58,7 +58,7 @@ func (e *Engine) serveSocks(ctx context.Context, c net.Conn) {
 		}
 		opts := []refusalOption{unflagged}
 		if bad.high {
-			opts = append(opts, high)
+			opts = append(opts, highSeverity)
 		}
 		e.refuse(d, bad.reason, opts...)
 		writeAndClose(c, bad.words())
@@ -92,7 +92,7 @@ func readSocks(c io.ReadWriter) (host string, port int, err error) {
 		return "", 0, err
 	}
 	if bytes.IndexByte(methods, 0) < 0 {
-		return "", 0, &socksError{noMethod: true, reason: "authentication is asked for, and there is none"}
+		return "", 0, &socksError{noMethod: true, reason: "the client requires authentication, which the proxy does not offer"}
 	}
 	if _, err := c.Write([]byte{socks5, 0}); err != nil {
 		return "", 0, err
@@ -109,14 +109,14 @@ func readSocks(c io.ReadWriter) (host string, port int, err error) {
 		return "", 0, err
 	}
 	if command != socksConnect {
-		return "", port, &socksError{reply: socksNoCommand, name: raw, reason: fmt.Sprintf("%s of SOCKS5 is not there, CONNECT is", socksCommand(command))}
+		return "", port, &socksError{reply: socksNoCommand, name: raw, reason: fmt.Sprintf("%s of SOCKS5 is not supported; use CONNECT", socksCommand(command))}
 	}
 	host, err = normalizeHost(raw)
 	if err != nil {
 		return "", port, &socksError{reply: socksFailed, name: raw, reason: err.Error(), high: true}
 	}
 	if port == 0 {
-		return "", 0, &socksError{reply: socksFailed, name: raw, reason: "port 0 is none"}
+		return "", 0, &socksError{reply: socksFailed, name: raw, reason: "port 0 is not a valid port"}
 	}
 	return host, port, nil
 }

@@ -28,7 +28,7 @@ func hostName(text string) (string, error) {
 	}
 	rest, wild := strings.CutPrefix(text, "*.")
 	if strings.Contains(rest, "*") {
-		return "", fmt.Errorf("%q is not a host name: * stands only at the beginning, as in *.example.org", printable(text))
+		return "", fmt.Errorf("%q is not a host name: * is allowed only at the beginning, as in *.example.org", printable(text))
 	}
 	name, why := NormalName(rest)
 	if why != "" {
@@ -38,7 +38,7 @@ func hostName(text string) (string, error) {
 		return name, nil
 	}
 	if !strings.Contains(name, ".") {
-		return "", fmt.Errorf("%q stands for everything below %s; a wildcard needs two labels behind it, such as *.example.org", printable(text), name)
+		return "", fmt.Errorf("%q covers everything below %s; a wildcard needs two labels after it, such as *.example.org", printable(text), name)
 	}
 	return "*." + name, nil
 }
@@ -56,7 +56,7 @@ func NormalName(name string) (normal, fault string) {
 	case s == "":
 		return "", "it is empty"
 	case len(s) > MaxName:
-		return "", fmt.Sprintf("it has %d bytes, %d are the most", len(s), MaxName)
+		return "", fmt.Sprintf("it has %d bytes; at most %d are allowed", len(s), MaxName)
 	}
 	start := 0
 	for i := 0; i <= len(s); i++ {
@@ -72,7 +72,7 @@ func NormalName(name string) (normal, fault string) {
 		start = i + 1
 	}
 	if endsInNumber(s) {
-		return "", "its last label is a number, so that it looks like an address, in a spelling that programs read differently; write that as in 192.0.2.1"
+		return "", "its last label is a number, and programs read such an address differently; write an address as in 192.0.2.1"
 	}
 	return strings.ToLower(s), ""
 }
@@ -83,7 +83,7 @@ func nameByte(c byte) bool { return strings.IndexByte(alphanumeric+"-_", c) >= 0
 func DescribeByte(c byte) string {
 	switch {
 	case c >= 0x80:
-		return "a character outside ASCII; names of other scripts are written as xn--"
+		return "a character outside ASCII; write an internationalized name in its xn-- form"
 	case c < 0x20 || c == 0x7f:
 		return fmt.Sprintf("the control character 0x%02x", c)
 	}
@@ -96,7 +96,7 @@ func labelFault(label string) string {
 	case label == "":
 		return "a label is empty"
 	case len(label) > maxLabel:
-		return fmt.Sprintf("a label has %d bytes, %d are the most", len(label), maxLabel)
+		return fmt.Sprintf("a label has %d bytes; at most %d are allowed", len(label), maxLabel)
 	case label[0] == '-' || label[len(label)-1] == '-':
 		return "a label begins or ends with a hyphen"
 	}
@@ -124,7 +124,7 @@ func addressName(text string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%q is not a host name or an address", printable(text))
 	case a.Zone() != "":
-		return "", fmt.Errorf("%q has a zone, which means an interface of this machine; write the address without it", printable(text))
+		return "", fmt.Errorf("%q has a zone, which names an interface of this machine; write the address without it", printable(text))
 	}
 	return a.Unmap().String(), nil
 }
@@ -184,38 +184,38 @@ func endpoint(text string, insecure bool) error {
 	}
 	switch {
 	case u.Scheme == "https" && insecure:
-		return errors.New("insecure stands with http:// only")
+		return errors.New("insecure applies to http:// only")
 	case u.Scheme == "https":
 		return nil
 	case u.Scheme != "http":
-		return errors.New("its address is not a URL with https")
+		return errors.New("its address is not an https URL")
 	case insecure || localHost(u.Hostname()):
 		return nil
 	}
-	return errors.New("its address is http to a host that is not loopback: anybody on the way could read and change what is sent")
+	return errors.New("its address uses http to a host that is not loopback: anyone on the network path could read and change what is sent")
 }
 
 // hostURL reads a URL that has a host, and neither a user nor a fragment.
 func hostURL(text string) (*url.URL, error) {
 	if len(text) > maxURL || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, fmt.Errorf("its address is longer than %d bytes, or has more than printable ASCII in it", maxURL)
+		return nil, fmt.Errorf("its address is longer than %d bytes, or has characters other than printable ASCII", maxURL)
 	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
 		return nil, errors.New("its address is not a URL such as https://hooks.example.org/holdfast")
 	case u.User != nil:
-		return nil, errors.New("its address has a user or a password in it; keep that in a file of headers")
+		return nil, errors.New("its address contains a user or a password; put them in a file of headers")
 	case u.Fragment != "" || strings.HasSuffix(text, "#"):
 		return nil, errors.New("its address has a fragment (#), which is never sent")
 	}
 	name, err := hostName(u.Hostname())
 	if err != nil || strings.HasPrefix(name, "*") {
-		return nil, errors.New("its address has no host that can be named")
+		return nil, errors.New("its address has no valid host")
 	}
 	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
 		if _, err := portNumber(port); err != nil {
-			return nil, errors.New("its address has a port that is not from 1 to 65535")
+			return nil, errors.New("the port of its address is not from 1 to 65535")
 		}
 	}
 	return u, nil

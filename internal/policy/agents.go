@@ -71,7 +71,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 	}
 	var errs Errors
 	for _, k := range a.preset.keep {
-		if err := a.keep(k, v, out, e.agentRank); err != nil {
+		if err := a.keepHistory(k, v, out, e.agentRank); err != nil {
 			errs = append(errs, err)
 		}
 	}
@@ -82,7 +82,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 		a.copyOf(c, v, out)
 	}
 	for _, f := range a.preset.files {
-		f.Path = a.inside(f.Path)
+		f.Path = a.insidePath(f.Path)
 		if err := a.base(&f, v); err != nil {
 			errs = append(errs, err)
 		}
@@ -96,29 +96,29 @@ func (p *Plan) agent(e Effective, v *view) error {
 // one and add a hash of their own.
 const maxSlug = 200
 
-// keep makes a directory of the agent's history writable. The directory itself
+// keepHistory makes a directory of the agent's history writable. The directory itself
 // may not be a link; those above it may, where they lead to a place that holds
 // nothing else of importance.
-func (a *agentPlan) keep(k kept, v *view, out *Agent, rank int) *Error {
-	at := a.inside(k.path)
+func (a *agentPlan) keepHistory(k keptDir, v *view, out *Agent, rank int) *Error {
+	at := a.insidePath(k.path)
 	from := k.from
 	if from == "" {
 		from = k.path
 	}
-	path := a.outside(from)
+	path := a.hostPath(from)
 	if len(filepath.Base(path)) > maxSlug {
 		v.notes = append(v.notes, fmt.Sprintf("%s: the history is not kept: the name of the working directory is too long", k.origin))
 		return nil
 	}
 	parent, err := a.parent(filepath.Dir(path), v)
 	if err != nil {
-		return fault(k.origin, "see what stands there, or run without: --preset none", "keep: %v", err)
+		return fault(k.origin, "check what is there, or run without the preset: --preset none", "keep: %v", err)
 	}
 	real := filepath.Join(parent, filepath.Base(path))
 	found, err := locate(real)
 	switch {
 	case err == nil && (found.path != real || !found.dir):
-		return fault(k.origin, "replace it with a directory of your own, or run without: --preset none", "keep: %s is a link or no directory", quote(real))
+		return fault(k.origin, "replace it with a directory of your own, or run without the preset: --preset none", "keep: %s is a link or not a directory", quote(real))
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return &Error{Origin: k.origin, Msg: "keep: " + quote(real) + ": " + reason(err), cause: err}
 	case err == nil && found.owner != a.host.UID:
@@ -127,8 +127,8 @@ func (a *agentPlan) keep(k kept, v *view, out *Agent, rank int) *Error {
 	if within(real, v.workspace) {
 		return nil // writable already
 	}
-	if err := a.safe(real, v, true); err != nil {
-		return fault(k.origin, "see what stands there, or run without: --preset none", "keep: %v", err)
+	if err := a.checkStatePath(real, v, true); err != nil {
+		return fault(k.origin, "check what is there, or run without the preset: --preset none", "keep: %v", err)
 	}
 	rule := PathRule{Path: real, Access: Write, Origin: k.origin, File: found.id}
 	if at != real {
@@ -150,12 +150,12 @@ func (a *agentPlan) parent(dir string, v *view) (string, error) {
 			return "", fmt.Errorf("%s: %s", quote(p), reason(err))
 		}
 		const othersWrite = 0o022
-		bad := a.host.untrusted(at, v.writable)
+		bad := a.host.findUntrustedLink(at, v.writable)
 		switch {
 		case bad != nil:
 			return "", errors.New(bad.String())
 		case !at.dir:
-			return "", fmt.Errorf("%s is no directory", quote(p))
+			return "", fmt.Errorf("%s is not a directory", quote(p))
 		case at.owner != 0 && at.owner != a.host.UID:
 			return "", fmt.Errorf("%s belongs to user %d, not to you", quote(p), at.owner)
 		case at.mode&othersWrite != 0 && at.mode&0o1000 == 0:
@@ -165,9 +165,9 @@ func (a *agentPlan) parent(dir string, v *view) (string, error) {
 	}
 }
 
-// safe says why a resolved path of the agent's state may not come into view. What the
+// checkStatePath says why a resolved path of the agent's state may not come into view. What the
 // account executes or obeys is refused, except for the agent's own directory.
-func (a *agentPlan) safe(real string, v *view, write bool) error {
+func (a *agentPlan) checkStatePath(real string, v *view, write bool) error {
 	h := a.host
 	at := located{path: real, dir: true}
 	if err := h.showable(at, Read); err != nil {
@@ -177,7 +177,7 @@ func (a *agentPlan) safe(real string, v *view, write bool) error {
 		return fmt.Errorf("%s contains the workspace", quote(real))
 	}
 	if part := credentialPart(real); part != "" {
-		return fmt.Errorf("%s: %s is a place of credentials", quote(real), part)
+		return fmt.Errorf("%s: %s holds credentials", quote(real), part)
 	}
 	if !write {
 		return nil
@@ -190,7 +190,7 @@ func (a *agentPlan) safe(real string, v *view, write bool) error {
 	}
 	for _, one := range embeddedToolchains().Executed {
 		own := filepath.Join(h.Home, one)
-		if (within(real, own) || within(own, real)) && (!a.mine(own) || real == own || within(own, real)) {
+		if (within(real, own) || within(own, real)) && (!a.isAgentHome(own) || real == own || within(own, real)) {
 			return fmt.Errorf("%s is or belongs to ~/%s, which your account executes or obeys later", quote(real), one)
 		}
 	}
@@ -201,21 +201,21 @@ func (a *agentPlan) safe(real string, v *view, write bool) error {
 // preset may keep something below its own.
 var agentHomes = []string{".claude", ".codex", ".gemini", ".config/opencode"}
 
-// mine reports whether a directory of the home is one of an agent's that the preset
+// isAgentHome reports whether a directory of the home is one of an agent's that the preset
 // keeps something below.
-func (a *agentPlan) mine(dir string) bool {
+func (a *agentPlan) isAgentHome(dir string) bool {
 	if !slices.ContainsFunc(agentHomes, func(name string) bool { return filepath.Join(a.host.Home, name) == dir }) {
 		return false
 	}
-	return slices.ContainsFunc(a.preset.keep, func(k kept) bool {
-		return within(a.inside(k.path), dir) && a.inside(k.path) != dir
+	return slices.ContainsFunc(a.preset.keep, func(k keptDir) bool {
+		return within(a.insidePath(k.path), dir) && a.insidePath(k.path) != dir
 	})
 }
 
 // readOnly shows something of the agent's. What is missing, or is not fit to be
 // shown, is left out.
 func (a *agentPlan) readOnly(r named, v *view, rank int) {
-	at, err := locate(a.outside(r.path))
+	at, err := locate(a.hostPath(r.path))
 	if err != nil {
 		return
 	}
@@ -231,7 +231,7 @@ func (a *agentPlan) readOnly(r named, v *view, rank int) {
 		return
 	}
 	rule := PathRule{Path: at.path, Access: Read, Origin: r.origin, File: at.id}
-	if inside := a.inside(r.path); inside != at.path {
+	if inside := a.insidePath(r.path); inside != at.path {
 		rule.At = inside
 	}
 	v.rules = append(v.rules, ranked{rule, rank})
@@ -239,13 +239,13 @@ func (a *agentPlan) readOnly(r named, v *view, rank int) {
 
 // readable says why what was found may not be shown to the agent.
 func (a *agentPlan) readable(at located, v *view) error {
-	if bad := v.host.untrusted(at, v.writable); bad != nil {
+	if bad := v.host.findUntrustedLink(at, v.writable); bad != nil {
 		return errors.New(bad.String())
 	}
 	if at.owner != 0 && at.owner != a.host.UID {
 		return fmt.Errorf("%s belongs to another user", quote(at.path))
 	}
-	return a.safe(at.path, v, false)
+	return a.checkStatePath(at.path, v, false)
 }
 
 // base resolves the file of the host that another is laid over.
@@ -254,11 +254,11 @@ func (a *agentPlan) base(f *AgentFile, v *view) *Error {
 		return nil
 	}
 	at, err := locate(f.Path)
-	if bad := v.host.untrusted(at, v.writable); bad != nil {
+	if bad := v.host.findUntrustedLink(at, v.writable); bad != nil {
 		return fault(f.Origin, bad.hint("path:"), "files: %s: %s", quote(f.Path), bad)
 	}
 	if err == nil {
-		err = a.safe(at.path, v, false)
+		err = a.checkStatePath(at.path, v, false)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -274,7 +274,7 @@ func (a *agentPlan) base(f *AgentFile, v *view) *Error {
 
 // copyOf notes a file or directory to copy for the agent.
 func (a *agentPlan) copyOf(c AgentCopy, v *view, out *Agent) {
-	c.Place, c.Path = a.outside(c.Path), a.inside(c.Path)
+	c.Place, c.Path = a.hostPath(c.Path), a.insidePath(c.Path)
 	c.Only = slices.Clone(c.Only)
 	for i, way := range c.Only {
 		c.Only[i] = slices.Clone(way)

@@ -37,7 +37,7 @@ func (e *Effective) preset(o Options, later []File) error {
 		}
 	}
 	a.entries = slices.Clone(p.entries)
-	a.handIn()
+	a.passVariables()
 	if err := a.brokered(); err != nil {
 		return err
 	}
@@ -59,8 +59,8 @@ func (a *agentPlan) claim(one Entry) {
 	}
 }
 
-// handIn passes the variables of the caller that the agent knows.
-func (a *agentPlan) handIn() {
+// passVariables passes the variables of the caller that the agent knows.
+func (a *agentPlan) passVariables() {
 	for _, v := range a.preset.variables {
 		value, found := a.host.find(v.name)
 		if !found || value == "" || secretValue(value) || strings.ContainsAny(value, "\x00\n") {
@@ -79,7 +79,7 @@ func (a *agentPlan) set(name, value string, at Origin) {
 
 // brokered adds the credentials whose source is there, with their hosts.
 func (a *agentPlan) brokered() error {
-	places, err := a.places()
+	places, err := a.readProviders()
 	if err != nil {
 		return err
 	}
@@ -116,8 +116,8 @@ type provider struct {
 	local bool     // a service on the loopback of this machine
 }
 
-// places reads the variables that move hosts, and hands them in.
-func (a *agentPlan) places() (map[string]provider, error) {
+// readProviders reads the variables that move hosts, and hands them in.
+func (a *agentPlan) readProviders() (map[string]provider, error) {
 	out := map[string]provider{}
 	for _, e := range a.preset.endpoints {
 		value, found := a.host.find(e.variable)
@@ -161,7 +161,7 @@ func endpointPlace(text string) (provider, error) {
 	case p.local && (u.Scheme == "http" || u.Scheme == "https"):
 		return p, nil
 	case u.Scheme != "https":
-		return provider{}, fmt.Errorf("a key is sent by https only, but for services of this machine")
+		return provider{}, fmt.Errorf("a key is sent over https only, except to services of this machine")
 	}
 	p.host.Host, err = hostName(p.host.Host)
 	return p, err
@@ -202,8 +202,8 @@ func (a *agentPlan) allow(h HostPort, at Origin) {
 	a.entries = append(a.entries, Entry{Key: "network.allow", Value: rule.String(), Rule: &rule, Origin: at, Base: "/"})
 }
 
-// inside is a path of a preset as it is inside: the words in braces filled in.
-func (a *agentPlan) inside(text string) string {
+// insidePath is a path of a preset as it is inside: the words in braces filled in.
+func (a *agentPlan) insidePath(text string) string {
 	return expand(a.fill(text), a.host.Home, a.host.Home)
 }
 
@@ -223,9 +223,9 @@ func slug(dir string) string {
 	}, dir)
 }
 
-// outside is a path of a preset as it is on the host: where a variable of the
+// hostPath is a path of a preset as it is on the host: where a variable of the
 // caller's moved it.
-func (a *agentPlan) outside(text string) string {
+func (a *agentPlan) hostPath(text string) string {
 	best := moved{}
 	for _, m := range a.preset.moved {
 		value := a.host.lookup(m.variable)
@@ -234,7 +234,7 @@ func (a *agentPlan) outside(text string) string {
 		}
 	}
 	if best.path == "" {
-		return a.inside(text)
+		return a.insidePath(text)
 	}
 	return filepath.Join(a.host.lookup(best.variable), best.rest, a.fill(strings.TrimPrefix(text, best.path)))
 }

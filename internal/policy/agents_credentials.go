@@ -16,10 +16,10 @@ import (
 
 // ownFile decodes a file that the run puts into view.
 func (d *presetDecoder) ownFile(n *yaml.Node) {
-	const what = "an entry of files"
-	f := AgentFile{Origin: d.at(n)}
-	d.mapping(what, n, []field{
-		d.textField(what, "path", &f.Path, func(text string) (string, error) {
+	const label = "an entry of files"
+	f := AgentFile{Origin: d.origin(n)}
+	d.mapping(label, n, []field{
+		d.textField(label, "path", &f.Path, func(text string) (string, error) {
 			if _, err := homePath(text); err == nil {
 				return text, nil
 			}
@@ -28,46 +28,46 @@ func (d *presetDecoder) ownFile(n *yaml.Node) {
 			}
 			return text, pathText(text)
 		}),
-		d.textField(what, "content", &f.Content, anyText),
-		{"merge", func(n *yaml.Node) { d.truth(what, "merge", n, &f.Merge) }},
-		{"writable", func(n *yaml.Node) { d.truth(what, "writable", n, &f.Writable) }},
+		d.textField(label, "content", &f.Content, anyText),
+		{"merge", func(n *yaml.Node) { d.truth(label, "merge", n, &f.Merge) }},
+		{"writable", func(n *yaml.Node) { d.truth(label, "writable", n, &f.Writable) }},
 	})
 	if len(d.errs) == 0 && (f.Path == "" || f.Content == "") {
-		d.fail(n, "", "%s needs path and content", what)
+		d.fail(n, "", "%s needs path and content", label)
 	}
 	d.preset.files = append(d.preset.files, f)
 }
 
 func (d *presetDecoder) endpoint(n *yaml.Node) {
-	const what = "an entry of endpoints"
-	e := movedHost{origin: d.at(n)}
-	d.mapping(what, n, []field{
-		d.textField(what, "variable", &e.variable, unchanged(variable)),
-		d.textField(what, "host", &e.host, hostName),
+	const label = "an entry of endpoints"
+	e := movedHost{origin: d.origin(n)}
+	d.mapping(label, n, []field{
+		d.textField(label, "variable", &e.variable, unchanged(variable)),
+		d.textField(label, "host", &e.host, hostName),
 	})
 	if len(d.errs) == 0 && (e.variable == "" || e.host == "") {
-		d.fail(n, "", "%s needs variable and host", what)
+		d.fail(n, "", "%s needs variable and host", label)
 	}
 	d.preset.endpoints = append(d.preset.endpoints, e)
 }
 
-// offer decodes one credential that is used when its source is there.
-func (d *presetDecoder) offer(n *yaml.Node) {
-	const what = "an entry of credentials"
-	o := offered{Credential: Credential{Header: "Authorization", Format: "Bearer {}", TTL: defaultTTL, Origin: d.at(n)}}
-	d.mapping(what, n, append(d.credentialFields(what, &o.Credential, new(string)),
+// parseCredential decodes one credential that is used when its source is there.
+func (d *presetDecoder) parseCredential(n *yaml.Node) {
+	const label = "an entry of credentials"
+	o := offered{Credential: Credential{Header: "Authorization", Format: "Bearer {}", TTL: defaultTTL, Origin: d.origin(n)}}
+	d.mapping(label, n, append(d.credentialFields(label, &o.Credential, new(string)),
 		field{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
-		d.textField(what, "login", &o.login, unchanged(lineText)),
+		d.textField(label, "login", &o.login, unchanged(lineText)),
 	))
 	if len(d.errs) == 0 {
-		if err := o.whole(); err != nil {
-			d.fail(n, "", "%s: %v", what, err)
+		if err := o.complete(); err != nil {
+			d.fail(n, "", "%s: %v", label, err)
 		}
 	}
 	d.preset.credentials = append(d.preset.credentials, o)
 }
 
-func (o offered) whole() error {
+func (o offered) complete() error {
 	switch {
 	case o.Name == "":
 		return errors.New("it has no name")
@@ -84,27 +84,27 @@ func (o offered) whole() error {
 // offerSource decodes where the secret of an agent is: a variable of the
 // caller's, a value in a JSON file of the agent's, or a line of such a file.
 func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
-	const what = "source of a credential"
+	const label = "source of a credential"
 	var key, line, ends string
-	d.mapping(what, n, []field{
-		d.textField(what, "env", &o.Source.Value, func(text string) (string, error) {
+	d.mapping(label, n, []field{
+		d.textField(label, "env", &o.Source.Value, func(text string) (string, error) {
 			o.Source.Kind = "env"
 			return text, variable(text)
 		}),
-		d.textField(what, "file", &o.Source.Value, func(text string) (string, error) {
+		d.textField(label, "file", &o.Source.Value, func(text string) (string, error) {
 			o.Source.Kind = "file"
 			return homePath(text)
 		}),
-		d.textField(what, "key", &key, keyPath),
-		d.textField(what, "variable", &line, unchanged(variable)),
-		d.textField(what, "ends", &ends, keyPath),
+		d.textField(label, "key", &key, keyPath),
+		d.textField(label, "variable", &line, unchanged(variable)),
+		d.textField(label, "ends", &ends, keyPath),
 	})
 	o.expires = ends
 	if o.Source.Kind == "file" {
 		o.Source.Options = options("key", key, "variable", line)
 	}
 	if len(d.errs) == 0 && (o.Source.Kind == "file") != (key != "" || line != "") {
-		d.fail(n, "for example {file: ~/.agent/auth.json, key: token}", "%s: a file needs the key of the secret in it, or its variable", what)
+		d.fail(n, "for example {file: ~/.agent/auth.json, key: token}", "%s: a file needs key or variable, which say where in it the secret is; no other source has them", label)
 	}
 }
 
@@ -124,7 +124,7 @@ func (a *agentPlan) ready(c *offered) string {
 	if login == "" {
 		login = "log in once outside"
 	}
-	path := a.outside(c.Source.Value)
+	path := a.hostPath(c.Source.Value)
 	data, err := readPolicy(path, a.host.UID, false)
 	defer clear(data)
 	switch {

@@ -54,32 +54,32 @@ type presetDecoder struct {
 }
 
 func (d *presetDecoder) fields(given map[string]bool, extends *string) []field {
-	const what = "a preset"
+	const label = "a preset"
 	p := d.preset
 	all := []field{
 		{"version", func(n *yaml.Node) { k, _ := lookup("version"); d.version(k, n) }},
-		d.textField(what, "extends", extends, unchanged(presetName)),
-		d.textField(what, "title", &p.Title, unchanged(lineText)),
-		d.textField(what, "install", &p.Install, unchanged(lineText)),
-		d.textField(what, "sandbox", &p.Sandbox, unchanged(lineText)),
-		{"moved", d.moved},
-		{"keep", func(n *yaml.Node) { d.each("keep", n, d.keep) }},
+		d.textField(label, "extends", extends, unchanged(presetName)),
+		d.textField(label, "title", &p.Title, unchanged(lineText)),
+		d.textField(label, "install", &p.Install, unchanged(lineText)),
+		d.textField(label, "sandbox", &p.Sandbox, unchanged(lineText)),
+		{"moved", d.parseMoved},
+		{"keep", func(n *yaml.Node) { d.each("keep", n, d.parseKeep) }},
 		{"read", func(n *yaml.Node) {
-			d.each("read", n, func(n *yaml.Node) { p.read = append(p.read, named{d.place("read", n), d.at(n)}) })
+			d.each("read", n, func(n *yaml.Node) { p.read = append(p.read, named{d.homePath("read", n), d.origin(n)}) })
 		}},
-		{"copy", func(n *yaml.Node) { d.each("copy", n, d.copy) }},
+		{"copy", func(n *yaml.Node) { d.each("copy", n, d.parseCopy) }},
 		{"files", func(n *yaml.Node) { d.each("files", n, d.ownFile) }},
 		{"variables", func(n *yaml.Node) {
 			d.each("variables", n, func(n *yaml.Node) {
 				d.text("variables", "an entry", n, func(text string) error {
-					p.variables = append(p.variables, variableName{text, d.at(n)})
+					p.variables = append(p.variables, variableName{text, d.origin(n)})
 					return presetVariable(text)
 				})
 			})
 		}},
-		d.textsField(what, "trust", &p.trust, unchanged(variable)),
+		d.textsField(label, "trust", &p.trust, unchanged(variable)),
 		{"endpoints", func(n *yaml.Node) { d.each("endpoints", n, d.endpoint) }},
-		{"credentials", func(n *yaml.Node) { d.each("credentials", n, d.offer) }},
+		{"credentials", func(n *yaml.Node) { d.each("credentials", n, d.parseCredential) }},
 	}
 	for _, part := range policyParts {
 		all = append(all, field{part, func(n *yaml.Node) { d.section(part, n, 2) }})
@@ -94,7 +94,7 @@ func (d *presetDecoder) fields(given map[string]bool, extends *string) []field {
 // each decodes the elements of a list.
 func (d *presetDecoder) each(what string, n *yaml.Node, one func(*yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
-		d.fail(n, "", "%s is %s; a list is wanted", what, describe(n))
+		d.fail(n, "", "%s is %s; a list is expected", what, describe(n))
 		return
 	}
 	for _, item := range n.Content {
@@ -107,7 +107,7 @@ func (d *presetDecoder) each(what string, n *yaml.Node, one func(*yaml.Node)) {
 // lineText checks a text that is shown or executed unchanged.
 func lineText(text string) error {
 	if len(text) > 500 || strings.ContainsAny(text, "\n\r\t") {
-		return errors.New("one line of at most 500 bytes is wanted")
+		return errors.New("one line of at most 500 bytes is expected")
 	}
 	return nil
 }
@@ -121,12 +121,12 @@ func presetVariable(name string) error {
 	c := environment()
 	for _, list := range [][]string{c.Ours, c.HostSockets} {
 		if matchName(list, name) != "" {
-			return fmt.Errorf("%s is not a variable of an agent's", name)
+			return fmt.Errorf("a preset cannot name the variable %s", name)
 		}
 	}
 	for _, end := range []string{"_KEY", "TOKEN", "SECRET", "PASSWORD", "LD_PRELOAD"} {
 		if strings.HasSuffix(strings.ToUpper(name), end) {
-			return fmt.Errorf("%s looks like a secret: it belongs to credentials", name)
+			return fmt.Errorf("%s looks like a secret: list it under credentials", name)
 		}
 	}
 	return nil
@@ -148,30 +148,30 @@ func homePath(text string) (string, error) {
 	}
 	bare := strings.NewReplacer(slugWord, "x", hashWord, "x", shortWord, "x").Replace(rest)
 	if strings.ContainsAny(bare, "{}") {
-		return "", fmt.Errorf("%q has a word in braces that is not known; known: %s, %s, %s", printable(text), slugWord, hashWord, shortWord)
+		return "", fmt.Errorf("%q has an unknown word in braces; known: %s, %s, %s", printable(text), slugWord, hashWord, shortWord)
 	}
 	return text, pathText("~/" + bare)
 }
 
-func (d *presetDecoder) place(what string, n *yaml.Node) (path string) {
+func (d *presetDecoder) homePath(what string, n *yaml.Node) (path string) {
 	d.text(what, "an entry", n, func(text string) (err error) { path, err = homePath(text); return err })
 	return path
 }
 
-func (d *presetDecoder) moved(n *yaml.Node) {
+func (d *presetDecoder) parseMoved(n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "for example ~/.agent: $AGENT_HOME", "moved is %s; a mapping of paths to variables is wanted", describe(n))
+		d.fail(n, "for example ~/.agent: $AGENT_HOME", "moved is %s; a mapping of paths to variables is expected", describe(n))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		var m moved
-		m.path = d.place("moved", key)
+		m.path = d.homePath("moved", key)
 		d.text("moved", printable(key.Value), value, func(text string) error {
 			name, rest, _ := strings.Cut(text, "/")
 			var ok bool
 			if m.variable, ok = strings.CutPrefix(name, "$"); !ok {
-				return errors.New("$VARIABLE or $VARIABLE/path is wanted")
+				return errors.New("$VARIABLE or $VARIABLE/path is expected")
 			}
 			m.rest = rest
 			return variable(m.variable)
@@ -180,13 +180,13 @@ func (d *presetDecoder) moved(n *yaml.Node) {
 	}
 }
 
-func (d *presetDecoder) keep(n *yaml.Node) {
-	k := kept{origin: d.at(n)}
+func (d *presetDecoder) parseKeep(n *yaml.Node) {
+	k := keptDir{origin: d.origin(n)}
 	if n.Kind == yaml.ScalarNode {
-		k.path = d.place("keep", n)
+		k.path = d.homePath("keep", n)
 	} else {
-		const what = "an entry of keep"
-		d.mapping(what, n, []field{d.textField(what, "path", &k.path, homePath), d.textField(what, "from", &k.from, homePath)})
+		const label = "an entry of keep"
+		d.mapping(label, n, []field{d.textField(label, "path", &k.path, homePath), d.textField(label, "from", &k.from, homePath)})
 		if k.path == "" && len(d.errs) == 0 {
 			d.fail(n, "", "an entry of keep has no path")
 		}
@@ -194,21 +194,21 @@ func (d *presetDecoder) keep(n *yaml.Node) {
 	d.preset.keep = append(d.preset.keep, k)
 }
 
-func (d *presetDecoder) copy(n *yaml.Node) {
-	c := AgentCopy{Origin: d.at(n)}
+func (d *presetDecoder) parseCopy(n *yaml.Node) {
+	c := AgentCopy{Origin: d.origin(n)}
 	if n.Kind == yaml.ScalarNode {
-		c.Path = d.place("copy", n)
+		c.Path = d.homePath("copy", n)
 	} else {
-		const what = "an entry of copy"
+		const label = "an entry of copy"
 		var drop, only, notable, quiet []string
-		d.mapping(what, n, []field{
-			d.textField(what, "path", &c.Path, homePath),
-			d.textsField(what, "except", &c.Except, unchanged(patternText)),
-			d.textsField(what, "drop", &drop, keyPath),
-			d.textsField(what, "only", &only, keyPath),
-			d.textsField(what, "notable", &notable, keyPath),
-			d.textsField(what, "quiet", &quiet, keyPath),
-			{"set", func(n *yaml.Node) { d.values(what, n, &c.Set) }},
+		d.mapping(label, n, []field{
+			d.textField(label, "path", &c.Path, homePath),
+			d.textsField(label, "except", &c.Except, unchanged(patternText)),
+			d.textsField(label, "drop", &drop, keyPath),
+			d.textsField(label, "only", &only, keyPath),
+			d.textsField(label, "notable", &notable, keyPath),
+			d.textsField(label, "quiet", &quiet, keyPath),
+			{"set", func(n *yaml.Node) { d.values(label, n, &c.Set) }},
 		})
 		c.Drop, c.Only, c.Notable, c.Quiet = keyPaths(drop), keyPaths(only), keyPaths(notable), keyPaths(quiet)
 		if c.Path == "" && len(d.errs) == 0 {
@@ -221,7 +221,7 @@ func (d *presetDecoder) copy(n *yaml.Node) {
 // values decodes keys of a JSON file with the values that they are set to.
 func (d *presetDecoder) values(what string, n *yaml.Node, into *[]AgentValue) {
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "", "set of %s is %s; a mapping is wanted", what, describe(n))
+		d.fail(n, "", "set of %s is %s; a mapping is expected", what, describe(n))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -238,7 +238,7 @@ func (d *presetDecoder) values(what string, n *yaml.Node, into *[]AgentValue) {
 func keyPath(text string) (string, error) {
 	for part := range strings.SplitSeq(text, ".") {
 		if part == "" {
-			return "", fmt.Errorf("%q is not a way to a value, such as servers.*.token", printable(text))
+			return "", fmt.Errorf("%q is not the path of a value, such as servers.*.token", printable(text))
 		}
 	}
 	return text, nil

@@ -22,11 +22,11 @@ func TestAddressesOfProviders(t *testing.T) {
 		{text: "http://127.0.0.1", host: HostPort{"127.0.0.1", 80}, local: true},
 		{text: "http://127.8.8.8:1/v1", host: HostPort{"127.8.8.8", 1}, local: true},
 		{text: "https://[::1]:9", host: HostPort{"::1", 9}, local: true},
-		{text: "http://api.example.org", want: "by https only"},
-		{text: "http://192.0.2.1", want: "by https only"},
-		{text: "ftp://api.example.org", want: "by https only"},
-		{text: "ftp://localhost", want: "by https only"},
-		{text: "//localhost", want: "by https only"},
+		{text: "http://api.example.org", want: "over https only"},
+		{text: "http://192.0.2.1", want: "over https only"},
+		{text: "ftp://api.example.org", want: "over https only"},
+		{text: "ftp://localhost", want: "over https only"},
+		{text: "//localhost", want: "over https only"},
 		{text: "api.example.org", want: "it is not an address"},
 		{text: "https://", want: "it is not an address"},
 		{text: "https://hunter2@api.example.org", want: "it is not an address"},
@@ -34,7 +34,7 @@ func TestAddressesOfProviders(t *testing.T) {
 		{text: "https://u:hunter2@api.example.org:%", want: "it is not an address"},
 		{text: "https://api.example.org:0", want: "port"},
 		{text: "https://api.example.org:65536", want: "port"},
-		{text: "https://127.1", want: "looks like an address"},
+		{text: "https://127.1", want: "its last label is a number"},
 	} {
 		got, err := endpointPlace(row.text)
 		if row.want != "" {

@@ -22,7 +22,7 @@ type Preset struct {
 	Sandbox string // what became of the program's own sandbox, for people; "" for nothing to say
 
 	moved       []moved
-	keep        []kept
+	keep        []keptDir
 	read        []named
 	copies      []AgentCopy
 	files       []AgentFile
@@ -37,8 +37,8 @@ type Preset struct {
 // is where it always is.
 type moved struct{ path, variable, rest string }
 
-// kept is a directory whose changes stay on the host: the history.
-type kept struct {
+// keptDir is a directory whose changes stay on the host: the history.
+type keptDir struct {
 	path   string // inside, with a place for the workspace
 	from   string // on the host, where that is another; "" for path
 	origin Origin
@@ -82,7 +82,7 @@ func presetDir(h Host) string { return filepath.Join(h.Config, "presets") }
 // presetName checks a name that becomes that of a file.
 func presetName(name string) error {
 	if name == "" || len(name) > 64 || strings.Trim(name, alphanumeric+"-_.") != "" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "-") {
-		return fault(Origin{}, "the names are those of commands: letters, digits, -, _ and .", "%q is not the name of a preset", printable(name))
+		return fault(Origin{}, "use letters, digits, -, _ and ., as in the name of a command", "%q is not the name of a preset", printable(name))
 	}
 	return nil
 }

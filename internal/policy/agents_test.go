@@ -116,7 +116,7 @@ func TestPresetsThatAreWrong(t *testing.T) {
 		{"title: x\n", "mine.yaml:1: the key version is missing"},
 		{"version: 1\nkeep: [/etc]\n", `mine.yaml:2: an entry of keep: "/etc" is not a path in the home`},
 		{"version: 1\nkeep: [~/.x/../../y]\n", "mine.yaml:2"},
-		{"version: 1\nkeep: ['~/.x/{slugs}']\n", "a word in braces that is not known; known: {slug}, {sha256}, {sha256:12}"},
+		{"version: 1\nkeep: ['~/.x/{slugs}']\n", "an unknown word in braces; known: {slug}, {sha256}, {sha256:12}"},
 		{"version: 1\ncopy: [{path: ~/.x, dorp: [a]}]\n", `mine.yaml:2: unknown key "dorp" in an entry of copy`},
 		{"version: 1\nvariables: [MY_SECRET]\n", "mine.yaml:2: an entry of variables: MY_SECRET looks like a secret"},
 		{"version: 1\nfiles: [{path: /usr/bin/x, content: x}]\n", "is neither in the home nor below /etc"},
@@ -139,7 +139,7 @@ func TestPresetsThatAreWrong(t *testing.T) {
 // TestHistoryThatIsNoDirectory: what an agent keeps between runs is made writable, so
 // it must be a directory: a link would make another place writable.
 func TestHistoryThatIsNoDirectory(t *testing.T) {
-	const no = "is a link or no directory"
+	const no = "is a link or not a directory"
 	keeping(t, "nothing is there yet", "", func(*world, string) {})
 	keeping(t, "a directory", "", func(w *world, path string) { w.mkdir(path) })
 	keeping(t, "a link", no, func(w *world, path string) { w.link("/outside", path) })

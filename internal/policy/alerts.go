@@ -13,14 +13,14 @@ import (
 // alertKeys are those of the section alerts, and that of the bait.
 var alertKeys = []key{
 	{name: "alerts",
-		doc: "What happens when a rule of detection finds something. Alerts are in the record in any case."},
+		doc: "What happens when a detection rule matches. Alerts are always in the record."},
 	{name: "alerts.sinks", kind: &sinks, project: never,
 		example: "[{terminal: true, severity: high}, {webhook: https://hooks.example.org/holdfast, secret: ~/.config/holdfast/webhook.key}]",
 		doc:     sinksDoc},
 	{name: "alerts.rules", kind: &paths, project: never, example: "[~/.config/holdfast/rules]",
-		doc: "Files of rules, or directories of such files, besides the built-in rules. Of a directory the files `*.yaml` are read. They belong to you or root, are writable by nobody else, and may not be, hold or lie below anything that the command can write."},
+		doc: "Files of rules, or directories of such files, besides the built-in rules. Of a directory the files `*.yaml` are read. They must belong to you or root and be writable by no other user, and must not be, contain or lie below anything that the command can write."},
 	{name: "honeytokens", kind: &words, words: []string{"off", "on"}, project: raises, example: "on",
-		doc: "`on`: the private home inside holds credentials of the usual kinds that are worth nothing. Reading one is an alert, and sending one anywhere is refused and a critical one."},
+		doc: "`on`: the private home inside holds decoy credentials of the usual kinds. Reading one raises an alert; sending one anywhere is refused and raises a critical alert."},
 }
 
 var sinks = kind{
@@ -34,19 +34,19 @@ var sinks = kind{
 const sinksDoc = "Places that alerts are sent to. Each is a mapping with one of the kinds:\n\n" +
 	"| kind | where alerts go |\n| --- | --- |\n" +
 	"| `terminal: true` | a line on the standard error of `holdfast run` |\n" +
-	"| `file: PATH` | a JSON line each at the end of a file |\n" +
-	"| `webhook: URL` | a JSON document each by POST |\n" +
+	"| `file: PATH` | one JSON line per alert, appended to a file |\n" +
+	"| `webhook: URL` | one JSON document per alert, by POST |\n" +
 	"| `syslog: local` or a URL | the daemon of the host; or `udp://HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH` |\n" +
-	"| `otlp: URL` | an OpenTelemetry collector, by HTTP |\n\n" +
+	"| `otlp: URL` | an OpenTelemetry collector, over HTTP |\n\n" +
 	"and, besides that:\n\n" +
 	"| key | meaning | for |\n| --- | --- | --- |\n" +
-	"| `severity` | the least severity that is sent: `info`, `low`, `medium`, `high` or `critical`; without it `low`, and `medium` for `terminal` | all |\n" +
-	"| `headers` | file with a header a line, as `Name: value`; the place for tokens | `webhook`, `otlp` |\n" +
+	"| `severity` | the lowest severity that is sent: `info`, `low`, `medium`, `high` or `critical`; without it `low`, and `medium` for `terminal` | all |\n" +
+	"| `headers` | file with one header per line, as `Name: value`; tokens belong here | `webhook`, `otlp` |\n" +
 	"| `secret` | file with the key of the signature (HMAC-SHA256) of each request; without it requests are not signed | `webhook` |\n" +
-	"| `authority` | PEM file with certificate authorities that are trusted besides the system's | `webhook`, `otlp`, `syslog` with `tls` |\n" +
+	"| `authority` | PEM file with certificate authorities that are trusted in addition to the system's | `webhook`, `otlp`, `syslog` with `tls` |\n" +
 	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` | `webhook`, `otlp`, `syslog` |\n" +
 	"| `insecure` | `true`: `http` to a host that is not loopback | `webhook`, `otlp` |\n\n" +
-	"Files are outside of all that is in view. A later source's sink takes the place of an earlier one of the same kind and address."
+	"These files must lie outside everything in view. A sink of a later source replaces an earlier one of the same kind and address."
 
 // Alerts says where alerts go besides the record.
 type Alerts struct {
@@ -60,7 +60,7 @@ type Alerts struct {
 type AlertSink struct {
 	Kind      string        // terminal, file, webhook, syslog or otlp; of approvals.notify tmux, desktop or webhook
 	Address   string        // file: absolute path; webhook, otlp: URL; syslog: "local", or a URL with udp, tcp, tls or unix; terminal: ""
-	Severity  string        // the least severity that is sent: info, low, medium, high or critical; of approvals.notify ""
+	Severity  string        // the lowest severity that is sent: info, low, medium, high or critical; of approvals.notify ""
 	Headers   string        // absolute path of a file with a header a line, for webhook and otlp; "" for none
 	Secret    string        // absolute path of a file with the key of the signature, for webhook; "" for not signed; of approvals.notify answers are signed with it too
 	Authority string        // absolute path of a PEM file with certificate authorities besides the system's; "" for none
@@ -109,14 +109,14 @@ func (d *decoder) sink(key string, n *yaml.Node) bool {
 	}
 	s := w.AlertSink
 	if len(w.kinds) != 1 {
-		d.fail(n, "for example {webhook: https://hooks.example.org/holdfast}", "a sink has %d kinds; one is wanted of terminal, file, webhook, syslog and otlp", len(w.kinds))
+		d.fail(n, "for example {webhook: https://hooks.example.org/holdfast}", "a sink has %d kinds; it needs exactly one of terminal, file, webhook, syslog and otlp", len(w.kinds))
 		return true
 	}
 	if s.Kind = w.kinds[0]; s.Kind == "terminal" && !w.terminal {
-		d.fail(n, "leave it out, or raise its severity", "terminal of a sink is false; a sink that is listed is one that is used")
+		d.fail(n, "leave it out, or raise its severity", "terminal of a sink is false, but every listed sink is used")
 		return true
 	}
-	if err := s.whole(w.given); err != nil {
+	if err := s.complete(w.given); err != nil {
 		d.fail(n, "", "the sink %s: %v", s.Kind, err)
 		return true
 	}
@@ -168,13 +168,13 @@ func (s *AlertSink) requestFields(d *decoder, what string) []field {
 	}
 }
 
-// whole fills in what follows from the rest, and returns contradictions as an error.
+// complete fills in what follows from the rest, and returns contradictions as an error.
 // given are the keys other than the kind and severity.
-func (s *AlertSink) whole(given []string) error {
+func (s *AlertSink) complete(given []string) error {
 	takes := sinkKinds[slices.IndexFunc(sinkKinds, func(k sinkKind) bool { return k.name == s.Kind })].takes
 	for _, name := range given {
 		if !slices.Contains(takes, name) {
-			return fmt.Errorf("it takes no %s", name)
+			return fmt.Errorf("%s does not apply to it", name)
 		}
 	}
 	if s.Severity == "" {
@@ -191,7 +191,7 @@ func (s *AlertSink) whole(given []string) error {
 		return endpoint(s.Address, s.Insecure)
 	case "syslog":
 		if s.Authority != "" && !strings.HasPrefix(s.Address, "tls://") {
-			return errors.New("authority stands with tls:// only")
+			return errors.New("authority applies to tls:// only")
 		}
 		return syslogText(s.Address)
 	}
@@ -236,13 +236,13 @@ func syslogText(text string) error {
 	}
 	if path, ok := strings.CutPrefix(text, "unix://"); ok {
 		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "%?#") { // which a URL reads differently than a path
-			return errors.New("its address is not unix:// and the absolute path of a socket, without %, ? and #")
+			return errors.New("its address is not unix:// followed by the absolute path of a socket, without %, ? and #")
 		}
 		return pathText(path)
 	}
 	u, err := hostURL(text)
 	if err != nil || !slices.Contains([]string{"udp", "tcp", "tls"}, u.Scheme) {
-		return errors.New("its address is neither local nor udp://, tcp:// or tls:// with a host and a port, nor unix:// with a path")
+		return errors.New("its address is none of local, udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT and unix:///PATH")
 	}
 	if u.Port() == "" || u.Path != "" || u.RawQuery != "" || u.ForceQuery {
 		return errors.New("its address is not " + u.Scheme + "://HOST:PORT")

@@ -14,18 +14,18 @@ import (
 func (p *Plan) alerts(e Effective, h Host) error {
 	var errs Errors
 	x := explainer{plan: *p, host: h}
-	for _, one := range e.of("record.anchor") {
+	for _, one := range e.entriesFor("record.anchor") {
 		if fault := p.anchor(x, one); fault != nil {
 			errs = append(errs, fault)
 		}
 	}
 	ranks := map[string]int{}
-	for _, one := range e.of("alerts.sinks") {
+	for _, one := range e.entriesFor("alerts.sinks") {
 		if fault := p.sink(x, one, ranks); fault != nil {
 			errs = append(errs, fault)
 		}
 	}
-	for _, one := range e.of("alerts.rules") {
+	for _, one := range e.entriesFor("alerts.rules") {
 		if fault := p.rules(x, one); fault != nil {
 			errs = append(errs, fault)
 		}
@@ -64,7 +64,7 @@ func (p *Plan) sink(x explainer, one Entry, ranks map[string]int) *Error {
 	case at < 0:
 		p.Alerts.Sinks = append(p.Alerts.Sinks, s)
 	case ranks[name] == one.rank:
-		return fault(one.Origin, "", "the sink %s is there already (%s)", strings.TrimSpace(s.Kind+" "+shownURL(s.Address)), p.Alerts.Sinks[at].Origin)
+		return fault(one.Origin, "", "the sink %s is already defined (%s)", strings.TrimSpace(s.Kind+" "+shownURL(s.Address)), p.Alerts.Sinks[at].Origin)
 	default:
 		p.Alerts.Sinks[at] = s
 	}
@@ -94,7 +94,7 @@ func (p *Plan) rules(x explainer, one Entry) *Error {
 	if at.dir {
 		files, err := filepath.Glob(filepath.Join(escapeGlob(at.path), "*.yaml"))
 		if err != nil || len(files) > maxRuleFiles {
-			return &Error{Origin: one.Origin, Msg: fmt.Sprintf("alerts.rules: %s holds %d files of rules; %d are taken", quote(at.path), len(files), maxRuleFiles), cause: err}
+			return &Error{Origin: one.Origin, Msg: fmt.Sprintf("alerts.rules: %s holds %d files of rules; at most %d are allowed", quote(at.path), len(files), maxRuleFiles), cause: err}
 		}
 		for _, file := range files {
 			if _, fault := x.unchangeable(one, file); fault != nil {
@@ -141,6 +141,6 @@ func (x explainer) unchangeable(one Entry, path string) (located, *Error) {
 func alertRows(e Effective, p Plan) []Row {
 	return slices.Concat(
 		rowsOf("alerts.sinks", p.Alerts.Sinks, func(s AlertSink) (fmt.Stringer, Origin) { return s, s.Origin }),
-		rowsOf("alerts.rules", p.Alerts.Rules, func(r RuleSource) (fmt.Stringer, Origin) { return shown(r.Path), r.Origin }),
+		rowsOf("alerts.rules", p.Alerts.Rules, func(r RuleSource) (fmt.Stringer, Origin) { return cellText(r.Path), r.Origin }),
 		e.rows("honeytokens"))
 }

@@ -14,7 +14,7 @@ var approvalKeys = []key{
 	{name: "approvals",
 		doc: "How a human is asked."},
 	{name: "approvals.timeout", kind: &patience, project: lowers, example: "15m",
-		doc: "How long an action is held for an answer; without one it is denied. `0s`: nobody is asked, and what rules under `ask` are about is denied at once."},
+		doc: "How long an action waits for an answer; without one it is denied. `0s`: nobody is asked, and what the rules under `ask` cover is denied at once."},
 	{name: "approvals.notify", kind: &notifiers, project: never, example: "[tmux, {webhook: https://hooks.example.org/approve, secret: ~/.config/holdfast/approve.key}]",
 		doc: notifyDoc},
 }
@@ -34,15 +34,15 @@ var notifiers = kind{
 	schema:  func(key) map[string]any { return list(notifierShape()) },
 }
 
-const notifyDoc = "Where you are told besides `holdfast approve` that you are asked: `tmux`, a pop-up where there is a tmux of yours; `desktop`, a notification; or a mapping for a service of yours:\n\n" +
+const notifyDoc = "How you are notified of requests, besides `holdfast approve`: `tmux`, a pop-up in your tmux session; `desktop`, a desktop notification; or a mapping for a service of your own:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
 	"| `webhook` | URL that each request is sent to by POST, with `https` (`http` to loopback only) |\n" +
 	"| `secret` | file with the key that requests are signed with and answers must be signed with (HMAC-SHA256) |\n" +
-	"| `headers` | file with a header a line, as `Name: value` |\n" +
-	"| `authority` | PEM file with certificate authorities that are trusted besides the system's |\n" +
+	"| `headers` | file with one header per line, as `Name: value` |\n" +
+	"| `authority` | PEM file with certificate authorities that are trusted in addition to the system's |\n" +
 	"| `timeout` | of one attempt, from `100ms` to `1m`; without it `10s` |\n" +
 	"| `insecure` | `true`: `http` to a host that is not loopback |\n\n" +
-	"Files are outside of all that is in view. A later source's webhook takes the place of an earlier one of the same address."
+	"These files must lie outside everything in view. A webhook of a later source replaces an earlier one of the same address."
 
 // Approvals says how long a human has to answer and how to notify them.
 type Approvals struct {
@@ -58,7 +58,7 @@ const maxTimeAsk = 24 * time.Hour
 func patienceText(text string) (int64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > maxTimeAsk || d != 0 && d < time.Second {
-		return 0, fmt.Errorf("%q is not a duration from 1s to %s such as 15m, or 0s for nobody is asked", printable(text), shortSpan(maxTimeAsk))
+		return 0, fmt.Errorf("%q is not a duration from 1s to %s such as 15m, or 0s to ask nobody", printable(text), shortSpan(maxTimeAsk))
 	}
 	return int64(d), nil
 }
@@ -102,9 +102,9 @@ func (s AlertSink) asNotifier() error {
 	case s.Kind != "webhook":
 		return nil
 	case s.Address == "":
-		return errors.New("a mapping says where a webhook is, and has none")
+		return errors.New("the mapping has no webhook")
 	case s.Secret == "":
-		return errors.New("a webhook needs a secret, with which requests and answers are signed: without it anybody could answer")
+		return errors.New("a webhook needs a secret, which signs requests and answers: without it anyone could answer")
 	}
 	return endpoint(s.Address, s.Insecure)
 }
@@ -118,13 +118,13 @@ func notifierShape() map[string]any {
 
 // approvals sets how long a human has to answer, and resolves where to notify them.
 func (p *Plan) approvals(e Effective, h Host) error {
-	if all := e.of("approvals.timeout"); len(all) > 0 {
+	if all := e.entriesFor("approvals.timeout"); len(all) > 0 {
 		one := all[len(all)-1]
 		p.Approvals.Timeout, p.Approvals.Origin = time.Duration(one.Amount), one.Origin
 	}
 	var errs Errors
 	x := explainer{plan: *p, host: h}
-	for _, one := range e.of("approvals.notify") {
+	for _, one := range e.entriesFor("approvals.notify") {
 		w := *one.Sink
 		w.Origin = one.Origin
 		if fault := x.files(one, "the "+w.Kind+" of approvals.notify", &w.Secret, &w.Headers, &w.Authority); fault != nil {
@@ -142,7 +142,7 @@ func (p *Plan) approvals(e Effective, h Host) error {
 }
 
 func approvalRows(e Effective, p Plan) (rows []Row) {
-	for _, one := range e.of("approvals.timeout") {
+	for _, one := range e.entriesFor("approvals.timeout") {
 		rows = append(rows, Row{"approvals.timeout", patience.format(one.Amount), one.Origin.String()})
 	}
 	return append(rows, rowsOf("approvals.notify", p.Approvals.Notify, func(s AlertSink) (fmt.Stringer, Origin) { return s, s.Origin })...)

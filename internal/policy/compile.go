@@ -12,9 +12,9 @@ func Compile(e Effective, h Host) (Plan, error) {
 		Identity:  Identity{UID: h.UID, GID: h.GID, Name: h.Name, Home: h.Home},
 	}
 	if len(e.Entries) > 2*maxEntries {
-		return Plan{}, fault(Origin{}, "name directories above them", "%d policy entries; %d are taken", len(e.Entries), 2*maxEntries)
+		return Plan{}, fault(Origin{}, "name directories above them", "the policy has %d entries; at most %d are allowed", len(e.Entries), 2*maxEntries)
 	}
-	h.owned = h.own()
+	h.owned = h.ownPaths()
 	v := view{host: h, workspace: e.Workspace, review: e.word("workspace.mode") == "review", writable: []writable{{e.Workspace, "the workspace"}}}
 	for _, section := range []func() error{
 		func() error { return p.network(e) },

@@ -65,7 +65,7 @@ func TestPathsAreRefused(t *testing.T) {
 		name, key, path string
 		want            string
 	}{
-		{"the root", "filesystem.read", "/", "/ is everything"},
+		{"the root", "filesystem.read", "/", "/ is the whole file system"},
 		{"the home", "filesystem.read", "~", "whole home"},
 		{"what contains the home", "filesystem.read", "ROOT/home", "whole home"},
 		{"the home by a link", "filesystem.copy", "ROOT/data/home-link", "whole home"},

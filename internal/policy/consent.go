@@ -19,8 +19,8 @@ import (
 // consentKeys are those of the rules of consent.
 var consentKeys = []key{
 	{name: "ask", kind: &consents, project: adds, example: "[git-push, {set: new-hosts, attended: true}, {when: 'action == \"exec\" && program == \"terraform\" && verb == \"apply\"', reason: this changes what runs}]",
-		doc: "What a human must decide before it happens: the action is held while he is asked, and denied where nobody answers in time. Where several rules are about an action, one under `deny` decides; then one that asks in any case. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + consentDoc +
-			"| `attended` | `true`: asks only while somebody is there to answer (`holdfast approve` is open); else the boundary decides as it would without the rule |\n\n" + aboutDoc},
+		doc: "What a human must decide before it happens: the action waits for the answer, and is denied if nobody answers in time. If several rules cover an action, one under `deny` decides; then one that always asks. Rules about commands are for consent and the boundary is for security. The flag is `--ask`. " + consentDoc +
+			"| `attended` | `true`: asks only while `holdfast approve` is open; otherwise the boundary decides as it would without the rule |\n\n" + aboutDoc},
 	{name: "deny", kind: &consents, project: adds, example: "[publish, {when: 'action == \"connect\" && port == 25'}]",
 		doc: "What is denied without asking, although the boundary would let it happen. The flag is `--deny`. " + consentDoc + "\n" + aboutDoc},
 }
@@ -41,9 +41,9 @@ const consentDoc = "An entry is the name of a shipped set, or a mapping:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
 	"| `set` | the name of a shipped set (`holdfast reference rule-sets`): `install`, `git-remotes`, `git-push`, `publish`, `infrastructure`, `pipe-to-shell`, `outside-writes` or `new-hosts` |\n" +
 	"| `when` | a condition (CEL) on what is about to happen, such as `action == \"exec\" && program == \"terraform\" && verb == \"apply\"`; with `set` both must hold. The names that it can use are listed in `holdfast reference rule-sets`. A condition that cannot be evaluated counts as true |\n" +
-	"| `reason` | what the human, or whoever is refused, is told |\n"
+	"| `reason` | text shown to the human, or to the program that is refused |\n"
 
-const aboutDoc = "A condition that does not say which `action` is meant is about those that have what it names: `host` is about connections, `argv` about what is executed."
+const aboutDoc = "A condition that names no `action` covers the actions that have the fields it uses: `host` covers connections, `argv` executions."
 
 const aConsentRule = "a rule of consent" // in messages
 
@@ -82,9 +82,9 @@ func (d *decoder) consentRule(key string, n *yaml.Node) bool {
 func wholeRule(r rules.Rule, key string) error {
 	switch {
 	case r.Set == "" && r.When == "":
-		return errors.New("the rule says of nothing that it is meant: neither set nor when")
+		return errors.New("the rule has neither set nor when")
 	case r.Attended && key != "ask":
-		return errors.New("attended stands under ask only: what is denied is denied whoever is there")
+		return errors.New("attended applies to ask only: deny does not depend on who is there")
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func plainReason(reason string) (string, error) {
 		return "", err
 	}
 	if !text.Plain(reason) {
-		return "", errors.New("it has a character that cannot be seen")
+		return "", errors.New("it has an invisible character")
 	}
 	return reason, nil
 }
@@ -137,7 +137,7 @@ func (p *Plan) consent(e Effective) {
 
 // consentRulesOf are the rules under ask or under deny.
 func consentRulesOf(e Effective, key string) (out []rules.Rule) {
-	for _, one := range e.of(key) {
+	for _, one := range e.entriesFor(key) {
 		r := *one.Consent
 		r.Origin = one.Origin.String()
 		out = append(out, r)
@@ -175,15 +175,17 @@ type Consent struct {
 // Consent makes the plan's rules of consent ready.
 func (p Plan) Consent() (*Consent, error) {
 	fixed := explainer{plan: p}.fixed
-	m, err := rules.New(p.Ask, p.Deny, rules.Host{Find: p.findProgram, Fixed: fixed, Outside: p.outside})
+	m, err := rules.New(p.Ask, p.Deny, rules.Host{Find: p.findProgram, Fixed: fixed, Outside: p.outsideWorkspace})
 	if err != nil {
 		return nil, err
 	}
 	return &Consent{m, p.Programs, fixed}, nil
 }
 
-// outside reports whether a path is not in the workspace.
-func (p Plan) outside(path string) bool { return p.Workspace == "" || !within(path, p.Workspace) }
+// outsideWorkspace reports whether a path is not in the workspace.
+func (p Plan) outsideWorkspace(path string) bool {
+	return p.Workspace == "" || !within(path, p.Workspace)
+}
 
 // fixed reports whether nothing inside can put a file at a path.
 func (x explainer) fixed(path string) bool {

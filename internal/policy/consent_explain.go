@@ -15,7 +15,7 @@ func (x explainer) consent(a *Answer) error {
 	if len(x.plan.Ask)+len(x.plan.Deny) == 0 {
 		return nil
 	}
-	g, err := rules.New(x.plan.Ask, x.plan.Deny, rules.Host{Outside: x.plan.outside})
+	g, err := rules.New(x.plan.Ask, x.plan.Deny, rules.Host{Outside: x.plan.outsideWorkspace})
 	if err != nil {
 		return err
 	}
@@ -30,22 +30,22 @@ func (x explainer) consent(a *Answer) error {
 			at.Port = asked.Ports[0]
 		}
 		at.Protocol = string(defaultKind(at.Port))
-		a.Connect.judged(g.Judge(at), x.plan)
+		a.Connect.applyJudgement(g.Judge(at), x.plan)
 	case a.Write != nil && !a.Write.Allowed && a.Write.Add != "":
-		a.Write.judged(g.Judge(event.Attempt{Kind: event.KindFile, Path: a.Resolved, Operation: "write"}), x.plan)
+		a.Write.applyJudgement(g.Judge(event.Attempt{Kind: event.KindFile, Path: a.Resolved, Operation: "write"}), x.plan)
 	}
 	if a.Execute == nil || !a.Execute.Allowed || a.Execute.Why == aDirectory {
 		return nil
 	}
 	may := event.Attempt{Kind: event.KindExec, Path: a.Query, Cut: true, Process: event.Process{Executable: a.Resolved}}
 	if names := g.Possible(may); len(names) > 0 {
-		a.Execute.Why += "; rules of consent look at what it is told to do: " + strings.Join(names, ", ")
+		a.Execute.Why += "; consent rules depend on its arguments: " + strings.Join(names, ", ")
 	}
 	return nil
 }
 
-// judged adds what a rule says to a verdict.
-func (v *Verdict) judged(j rules.Judgement, p Plan) {
+// applyJudgement adds what a rule says to a verdict.
+func (v *Verdict) applyJudgement(j rules.Judgement, p Plan) {
 	rule := j.Rule.Origin
 	switch {
 	case j.Verdict == event.Denied:

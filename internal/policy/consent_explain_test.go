@@ -18,7 +18,7 @@ func TestExplainConsent(t *testing.T) {
 		{"production", "evil.example.org", "connect", "it is evil", ""},
 		{"local", outside, "write", "a human is asked while one is there", ""},
 		{"production", outside, "write", "not in view", "asked"},
-		{"production", "git", "execute", "rules of consent look at what it is told to do: git-push (profile production:", "publish"},
+		{"production", "git", "execute", "consent rules depend on its arguments: git-push (profile production:", "publish"},
 		{"production", "make", "execute", "in view and executable", "consent"},
 		{"local", "git", "execute", "in view and executable", "consent"},
 		{"ci", "git", "execute", "git-push (profile ci:", "install"},

@@ -27,27 +27,27 @@ var secrets = kind{
 }
 
 // credentialsDoc describes a credential in full.
-const credentialsDoc = "Secrets that never enter the boundary. Inside there is a placeholder; on the way to the hosts of the credential it is replaced in one header. Each is a mapping:\n\n" +
+const credentialsDoc = "Secrets that never enter the boundary. Inside there is a placeholder; in requests to the hosts of the credential it is replaced in one header. Each is a mapping:\n\n" +
 	"| key | meaning |\n| --- | --- |\n" +
-	"| `name` | how rules and records call it: letters, digits, `-` and `_` |\n" +
+	"| `name` | its name in rules and records: letters, digits, `-` and `_` |\n" +
 	"| `source` | where the secret comes from, see below |\n" +
 	"| `hosts` | where it may go, as `HOST` (port 443) or `HOST:PORT`; no wildcards. Each must be in `network.allow` with kind `tls`. The hosts of rules that name it in `credential` are added |\n" +
 	"| `paths` | of requests that may carry it, as in `network.allow`; without it all |\n" +
-	"| `header` | the only header it may stand in, with `{}` for the secret; `Authorization: Bearer {}` without it |\n" +
+	"| `header` | the only header that may carry it, with `{}` for the secret; default `Authorization: Bearer {}` |\n" +
 	"| `env` | variable inside that holds the placeholder, or a list of them |\n" +
 	"| `always` | `true`: the header is set on every request to the hosts, placeholder or not. That is the default without `env` |\n" +
-	"| `sign` | `aws-sigv4`: requests are signed afresh instead. `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` inside are placeholders; no `header`, `env`, `always` or `shape` then |\n" +
+	"| `sign` | `aws-sigv4`: requests are re-signed instead. `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` inside are placeholders; no `header`, `env`, `always` or `shape` then |\n" +
 	"| `shape` | how the placeholder begins, for programs that check it; known for some hosts, such as `ghp_` for GitHub |\n" +
-	"| `ttl` | how long a lease lasts; `15m` without it, and at most that in the profiles `ci` and `production` |\n" +
+	"| `ttl` | how long a lease lasts; default `15m`, and at most that in the profiles `ci` and `production` |\n" +
 	"| `uses` | how many requests a lease is good for; without it any number |\n\n" +
 	"A source is one of:\n\n" +
 	"| source | where the secret is |\n| --- | --- |\n" +
 	"| `{env: NAME}` | a variable of the caller |\n" +
-	"| `{file: PATH}` | a file outside of all that is in view |\n" +
+	"| `{file: PATH}` | a file outside everything in view |\n" +
 	"| `{command: TEXT}` or `{command: [PROGRAM, ARGUMENT, …]}` | what a program on the host prints. A text is split at spaces, with quotes, and no shell reads it |\n" +
 	"| `{vault: {path, field, address, namespace, token-file}}` | HashiCorp Vault; what is left out is the caller's `VAULT_ADDR`, `VAULT_NAMESPACE` and `VAULT_TOKEN` or `~/.vault-token`. With `sign` a `path` of the AWS engine needs no `field` |\n" +
 	"| `{github-app: {app-id, installation-id, key-file, repositories, permissions, api}}` | an installation token, made for the `repositories` (a list of names) and `permissions` (such as `{contents: read}`) alone |\n\n" +
-	"A later source's credential takes the place of an earlier one of the same name."
+	"A credential of a later source replaces an earlier one of the same name."
 
 // Credential is a secret that never enters the boundary: inside there is a
 // placeholder, which is replaced on the way to the hosts that the secret is for.
@@ -59,7 +59,7 @@ type Credential struct {
 	Header string           // name of the only header that may contain it, canonical, such as "Authorization"
 	Format string           // value of that header with {} for the secret, such as "Bearer {}"; with Always it is what is set
 	Always bool             // the header is set on every request to Hosts, with or without a placeholder
-	Sign   string           // "" or "aws-sigv4": requests are signed afresh instead of a secret being put in
+	Sign   string           // "" or "aws-sigv4": requests are re-signed instead of a secret being put in
 	Env    []string         // variables inside that hold the placeholder; with Sign aws-sigv4 the three of AWS are set
 	Shape  string           // how the placeholder begins, such as "ghp_", so that tools take it
 	TTL    time.Duration    // how long a lease lasts; never 0
@@ -109,7 +109,7 @@ func (d *decoder) credential(key string, n *yaml.Node) bool {
 	if len(d.errs) > before {
 		return true
 	}
-	if err := c.whole(header != "", always); err != nil {
+	if err := c.complete(header != "", always); err != nil {
 		d.fail(n, "", "%s: %v", what, err)
 		return true
 	}
@@ -139,15 +139,15 @@ func (d *decoder) credentialFields(what string, c *Credential, header *string) [
 	}
 }
 
-// whole fills in what follows from the rest, and returns contradictions as an error.
-func (c *Credential) whole(header bool, always *bool) error {
+// complete fills in what follows from the rest, and returns contradictions as an error.
+func (c *Credential) complete(header bool, always *bool) error {
 	switch {
 	case c.Name == "":
 		return errors.New("it has no name")
 	case c.Source.Kind == "":
 		return errors.New("it has no source, such as {env: NAME}")
 	case c.Sign != "" && (header || always != nil || len(c.Env) > 0 || c.Shape != ""):
-		return errors.New("with sign there is no header, always, env or shape: the whole request is signed, and the variables are those of AWS")
+		return errors.New("sign cannot be combined with header, always, env or shape: it signs the whole request and uses the variables of AWS")
 	case c.Sign == "" && c.Source.Kind == "vault" && c.Source.Options["field"] == "":
 		return errors.New("vault needs path and field")
 	case c.Sign != "":
@@ -179,7 +179,7 @@ func ParseHostPort(text string) (HostPort, error) {
 		return HostPort{}, err
 	}
 	if strings.HasPrefix(h.Host, "*") {
-		return HostPort{}, fmt.Errorf("%q is a wildcard: a credential goes to hosts that are named in full", printable(text))
+		return HostPort{}, fmt.Errorf("%q is a wildcard; the hosts of a credential are named in full", printable(text))
 	}
 	if hasPort {
 		h.Port, err = portNumber(port)
@@ -203,13 +203,13 @@ func headerText(text string) (name, format string, err error) {
 	case !ok || name == "" || len(name) > 64 || strings.Trim(name, alphanumeric+"-") != "":
 		return "", "", fmt.Errorf("%q is not a header such as \"Authorization: Bearer {}\"", printable(text))
 	case strings.Count(format, "{}") != 1:
-		return "", "", fmt.Errorf("%q has %d places for the secret: {} stands once", printable(text), strings.Count(format, "{}"))
+		return "", "", fmt.Errorf("%q has %d places for the secret; write {} exactly once", printable(text), strings.Count(format, "{}"))
 	case len(format) > 256 || strings.ContainsFunc(format, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "", "", fmt.Errorf("%q has more than printable ASCII in it, or is too long", printable(text))
+		return "", "", fmt.Errorf("%q has characters other than printable ASCII, or is too long", printable(text))
 	}
 	name = textproto.CanonicalMIMEHeaderKey(name)
 	if slices.Contains(unfitHeaders, name) || strings.HasPrefix(name, "X-Forwarded-") || strings.HasPrefix(name, "Sec-") {
-		return "", "", fmt.Errorf("the header %s says something else than who asks", name)
+		return "", "", fmt.Errorf("the header %s cannot hold a credential", name)
 	}
 	return name, format, nil
 }
@@ -221,7 +221,7 @@ func placeholderName(text string) (string, error) {
 	}
 	for _, p := range []string{"PATH", "SHELL", "LD_*", "*_PROXY", "SSL_CERT_*", "*_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "GIT_SSL_*", "BASH_ENV", "ENV", "IFS"} {
 		if matchName([]string{p}, text) != "" {
-			return "", fmt.Errorf("%s says how programs work inside (%s)", text, p)
+			return "", fmt.Errorf("%s controls how programs run inside (%s)", text, p)
 		}
 	}
 	return text, nil

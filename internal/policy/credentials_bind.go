@@ -15,7 +15,7 @@ func (p *Plan) credentials(e Effective, h Host) error {
 	var errs Errors
 	var narrowed []Credential // written for destinations that a later source took away
 	ranks := map[string]int{}
-	for _, one := range e.of("credentials") {
+	for _, one := range e.entriesFor("credentials") {
 		c := one.Credential.clone()
 		c.Origin = one.Origin
 		at := slices.IndexFunc(p.Credentials, func(old Credential) bool { return old.Name == c.Name })
@@ -23,7 +23,7 @@ func (p *Plan) credentials(e Effective, h Host) error {
 		case at < 0:
 			p.Credentials = append(p.Credentials, c)
 		case ranks[c.Name] == one.rank:
-			errs = append(errs, fault(one.Origin, "", "the credential %s is there already (%s)", c.Name, p.Credentials[at].Origin))
+			errs = append(errs, fault(one.Origin, "", "the credential %s is already defined (%s)", c.Name, p.Credentials[at].Origin))
 		default:
 			p.Credentials[at] = c
 		}
@@ -44,7 +44,7 @@ func (p *Plan) credentials(e Effective, h Host) error {
 	for _, c := range narrowed {
 		p.addNarrowed(c)
 	}
-	errs = append(errs, p.granted(h)...)
+	errs = append(errs, p.addGrants(h)...)
 	if len(errs) > 0 {
 		return errs.orNil()
 	}
@@ -68,7 +68,7 @@ func (c Credential) clone() Credential {
 // bind joins a credential and the rules for its hosts.
 func (p *Plan) bind(c *Credential) *Error {
 	if c.TTL > defaultTTL && p.Profile != "local" {
-		return fault(c.Origin, "write ttl: 15m or less", "the credential %s: a lease of %s; the profile %s takes at most %s", c.Name, shortSpan(c.TTL), p.Profile, shortSpan(defaultTTL))
+		return fault(c.Origin, "write ttl: 15m or less", "the credential %s has a lease of %s; the profile %s allows at most %s", c.Name, shortSpan(c.TTL), p.Profile, shortSpan(defaultTTL))
 	}
 	for _, h := range c.Hosts {
 		if fault := p.open(c, h); fault != nil {
@@ -81,7 +81,7 @@ func (p *Plan) bind(c *Credential) *Error {
 		}
 		if strings.HasPrefix(r.Host, "*") {
 			if !slices.ContainsFunc(c.Hosts, func(h HostPort) bool { return covers(r.Host, h.Host) }) {
-				return fault(r.Origin, "name them: hosts: [HOST, …] of the credential "+c.Name, "%s: a credential goes to hosts that are named in full, and %s names none below %s", r, c.Name, r.Host)
+				return fault(r.Origin, "name them: hosts: [HOST, …] of the credential "+c.Name, "%s: the hosts of a credential are named in full, and %s names none below %s", r, c.Name, r.Host)
 			}
 			continue
 		}
@@ -92,7 +92,7 @@ func (p *Plan) bind(c *Credential) *Error {
 		}
 	}
 	if len(c.Hosts) == 0 {
-		return fault(c.Origin, "give it hosts: [HOST], or a rule of network.allow credential: "+c.Name, "the credential %s goes nowhere", c.Name)
+		return fault(c.Origin, "give it hosts: [HOST], or a rule of network.allow credential: "+c.Name, "the credential %s has no host", c.Name)
 	}
 	if c.Shape == "" && c.Sign == "" {
 		c.Shape = knownShape(c.Name, c.Hosts)
@@ -192,13 +192,13 @@ func (p *Plan) variablesTwice() (errs Errors) {
 	return errs
 }
 
-// granted adds the credentials that a rule names and no source defines: those
+// addGrants adds the credentials that a rule names and no source defines: those
 // that the user keeps across runs. Each goes to the hosts that it was granted
 // for and that a rule names it at; a rule for anything else is an error.
-func (p *Plan) granted(h Host) (errs Errors) {
+func (p *Plan) addGrants(h Host) (errs Errors) {
 	for _, r := range slices.Clone(p.Allow) {
 		for _, name := range r.Credentials {
-			if h.Grants == nil || p.has(name) {
+			if h.Grants == nil || p.hasCredential(name) {
 				continue
 			}
 			c, err := h.Grants(name)
@@ -209,7 +209,7 @@ func (p *Plan) granted(h Host) (errs Errors) {
 				errs = append(errs, &Error{Origin: r.Origin, Msg: r.Host + ": the grant " + name + ": " + err.Error(), hint: hintOf(err), cause: err})
 				continue
 			}
-			if fault := p.take(c.clone()); fault != nil {
+			if fault := p.addGrant(c.clone()); fault != nil {
 				errs = append(errs, fault)
 			}
 		}
@@ -225,12 +225,12 @@ func hintOf(err error) string {
 	return "see the state of your grants: holdfast grant list"
 }
 
-func (p *Plan) has(credential string) bool {
+func (p *Plan) hasCredential(credential string) bool {
 	return slices.ContainsFunc(p.Credentials, func(c Credential) bool { return c.Name == credential })
 }
 
-// take adds one grant.
-func (p *Plan) take(c Credential) *Error {
+// addGrant adds one grant.
+func (p *Plan) addGrant(c Credential) *Error {
 	names := func(r HostRule) bool { return slices.Contains(r.Credentials, c.Name) }
 	for _, r := range p.Allow {
 		for _, port := range r.Ports {

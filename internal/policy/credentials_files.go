@@ -11,7 +11,7 @@ import (
 func (p *Plan) sources(e Effective, h Host) error {
 	var errs Errors
 	base := map[string]string{}
-	for _, one := range e.of("credentials") {
+	for _, one := range e.entriesFor("credentials") {
 		base[one.Credential.Name] = one.Base
 	}
 	x := explainer{plan: *p, host: h}
@@ -95,7 +95,7 @@ func (x explainer) program(c *Credential, base string) *Error {
 		}
 	}
 	if path == "" {
-		return fault(c.Origin, "install it, or write its whole path", "the credential %s: no directory of your PATH that the command cannot change has %s", c.Name, quote(name))
+		return fault(c.Origin, "install it, or write its whole path", "the credential %s: %s is in no directory of your PATH that the command cannot change", c.Name, quote(name))
 	}
 	c.Source.Argv[0] = path
 	for _, word := range c.Source.Argv { // a script is an argument of its interpreter
@@ -125,11 +125,11 @@ func (p *Plan) credentialVariables(e Effective, out map[string]Env) error {
 			}
 			if e.onlyByWildcard(name, given.Origin) {
 				delete(out, name)
-				p.Notes = append(p.Notes, given.Origin.String()+": "+name+" is left out: the credential "+c.Name+" speaks for it")
+				p.Notes = append(p.Notes, given.Origin.String()+": "+name+" is left out: the credential "+c.Name+" provides it")
 				continue
 			}
-			errs = append(errs, fault(given.Origin, "take it out of environment, for the credential speaks for it",
-				"%s is handed in, and the credential %s (%s) keeps it out", name, c.Name, c.Origin))
+			errs = append(errs, fault(given.Origin, "remove it from environment: the credential provides it",
+				"%s is handed in, but the credential %s (%s) keeps it out", name, c.Name, c.Origin))
 		}
 	}
 	return errs.orNil()

@@ -43,7 +43,7 @@ func (d *decoder) source(of string, n *yaml.Node, s *CredentialSource) {
 		kind("github-app", func(n *yaml.Node) { d.githubApp("github-app of "+what, n, s) }),
 	})
 	if len(d.errs) == before && given != 1 {
-		d.fail(n, "for example source: {env: NAME}", "%s has %d kinds; one is wanted", what, given)
+		d.fail(n, "for example source: {env: NAME}", "%s has %d kinds; it needs exactly one", what, given)
 	}
 }
 
@@ -56,14 +56,14 @@ func (d *decoder) command(what string, n *yaml.Node, s *CredentialSource) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {
-		d.fail(n, "for example [gh, auth, token]", "command of %s is %s; a text or a list of words is wanted", what, describe(n))
+		d.fail(n, "for example [gh, auth, token]", "command of %s is %s; a text or a list of words is expected", what, describe(n))
 		return
 	}
 	for _, item := range n.Content {
 		switch {
 		case !d.plain(item):
 		case item.Kind != yaml.ScalarNode || item.ShortTag() == "!!null":
-			d.fail(item, "", "a word of the command of %s is %s; text is wanted", what, describe(item))
+			d.fail(item, "", "a word of the command of %s is %s; text is expected", what, describe(item))
 		case strings.ContainsRune(item.Value, 0):
 			d.fail(item, "", "a word of the command of %s contains a NUL", what)
 		default:
@@ -106,7 +106,7 @@ func (d *decoder) githubApp(what string, n *yaml.Node, s *CredentialSource) {
 	})
 	if len(d.errs) == before && (app == "" || installation == "" || key == "" || repositories == nil || permissions == nil) {
 		d.fail(n, "for example {app-id: 1, installation-id: 2, key-file: ~/app.pem, repositories: [widget], permissions: {contents: read}}",
-			"%s needs app-id, installation-id, key-file, repositories and permissions, for a token is made for those alone", what)
+			"%s needs app-id, installation-id, key-file, repositories and permissions, since a token is limited to those", what)
 		return
 	}
 	s.Options = options("app-id", app, "installation-id", installation, "key-file", key, "api", api,
@@ -116,7 +116,7 @@ func (d *decoder) githubApp(what string, n *yaml.Node, s *CredentialSource) {
 // permissions reads a mapping of names to levels, sorted by name.
 func (d *decoder) permissions(what string, n *yaml.Node) (out []string) {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 {
-		d.fail(n, "for example {contents: read}", "permissions of %s is %s; a mapping with at least one is wanted", what, describe(n))
+		d.fail(n, "for example {contents: read}", "permissions of %s is %s; a mapping with at least one is expected", what, describe(n))
 		return nil
 	}
 	var fields []field
@@ -202,7 +202,7 @@ func ServiceURL(text string) (string, error) {
 	}
 	address, bad := netip.ParseAddr(u.Hostname())
 	if u.Scheme != "https" && !(u.Scheme == "http" && (u.Hostname() == "localhost" || bad == nil && address.IsLoopback())) {
-		return "", errors.New("a secret is asked for by https only; http is taken on loopback")
+		return "", errors.New("secrets are fetched over https only; http is allowed on loopback")
 	}
 	return strings.TrimSuffix(text, "/"), nil
 }
@@ -231,7 +231,7 @@ func splitWords(text string) ([]string, error) {
 			quote = 0
 			continue
 		case quote == 0 && strings.ContainsRune(special, r), quote == '"' && strings.ContainsRune("$`\\", r):
-			return nil, fmt.Errorf("the command contains %q, and no shell reads it", string(r))
+			return nil, fmt.Errorf("the command contains %q, but no shell reads it", string(r))
 		case r == 0:
 			return nil, fmt.Errorf("the command contains a NUL")
 		}
@@ -239,7 +239,7 @@ func splitWords(text string) ([]string, error) {
 		inWord = true
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("the command has a quote that does not end")
+		return nil, fmt.Errorf("the command has an unclosed quote")
 	}
 	if inWord {
 		words = append(words, word.String())

@@ -77,7 +77,7 @@ func Parse(name, base string, data []byte) (File, error) {
 		return File{}, err
 	}
 	if len(f.Entries) > maxEntries {
-		return File{}, fault(Origin{File: name}, "name directories above them", "has %d entries; %d are taken", len(f.Entries), maxEntries)
+		return File{}, fault(Origin{File: name}, "name directories above them", "has %d entries; at most %d are allowed", len(f.Entries), maxEntries)
 	}
 	return f, nil
 }
@@ -87,7 +87,7 @@ func plainText(name string, data []byte) error {
 	at := Origin{File: name}
 	switch {
 	case len(data) > MaxFile:
-		return fault(at, "", "is %d bytes long; a policy may have %d", len(data), MaxFile)
+		return fault(at, "", "is %d bytes long; a policy may have at most %d", len(data), MaxFile)
 	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")), bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
 		return fault(at, "save it as UTF-8 without a byte order mark", "begins with a byte order mark")
 	case !utf8.Valid(data):
@@ -112,7 +112,7 @@ var fileKeys = []key{
 	{name: "version", kind: &versions, project: ignored, example: "1",
 		doc: "Version of the format. Required; the only one is 1."},
 	{name: "extends", kind: &bases, project: never, example: "local",
-		doc: "What this file builds on: the profile `local`, `ci` or `production`, or another policy file, relative to this one. Entries of this file come on top. Without it a file builds on the profile of the run."},
+		doc: "What this file extends: the profile `local`, `ci` or `production`, or another policy file, relative to this one. Entries of this file are added to it. Without it a file extends the profile of the run."},
 }
 
 var (
@@ -134,9 +134,9 @@ func (d *decoder) extends(k key, n *yaml.Node) {
 	switch {
 	case !d.single(k, n):
 	case n.ShortTag() != "!!str" || n.Value == "":
-		d.fail(n, "", "extends is %s; a profile or a file is wanted", describe(n))
+		d.fail(n, "", "extends is %s; a profile or a file is expected", describe(n))
 	default:
-		d.file.Extends, d.file.ExtendsAt = n.Value, d.at(n)
+		d.file.Extends, d.file.ExtendsAt = n.Value, d.origin(n)
 	}
 }
 
@@ -185,14 +185,14 @@ type decoder struct {
 	errs      Errors
 }
 
-func (d *decoder) at(n *yaml.Node) Origin { return Origin{File: d.file.Name, Line: n.Line} }
+func (d *decoder) origin(n *yaml.Node) Origin { return Origin{File: d.file.Name, Line: n.Line} }
 
 func (d *decoder) fail(n *yaml.Node, hint, format string, args ...any) {
-	d.errs = append(d.errs, fault(d.at(n), hint, format, args...))
+	d.errs = append(d.errs, fault(d.origin(n), hint, format, args...))
 }
 
 func (d *decoder) add(n *yaml.Node, e Entry) {
-	e.Origin, e.Base = d.at(n), d.base
+	e.Origin, e.Base = d.origin(n), d.base
 	d.file.Entries = append(d.file.Entries, e)
 }
 
@@ -224,7 +224,7 @@ func (d *decoder) section(parent string, n *yaml.Node, depth int) {
 		if parent != "" {
 			what = parent
 		}
-		d.fail(n, "", "%s is %s; a mapping of keys is wanted", what, describe(n))
+		d.fail(n, "", "%s is %s; a mapping of keys is expected", what, describe(n))
 		return
 	}
 	seen := map[string]int{}
@@ -234,11 +234,11 @@ func (d *decoder) section(parent string, n *yaml.Node, depth int) {
 			continue
 		}
 		if name.Kind != yaml.ScalarNode {
-			d.fail(name, "", "a key is %s; a name is wanted", describe(name))
+			d.fail(name, "", "a key is %s; a name is expected", describe(name))
 			continue
 		}
 		if line, twice := seen[name.Value]; twice {
-			d.fail(name, "", "the key %q stands here again; it was first given on line %d", printable(name.Value), line)
+			d.fail(name, "", "the key %q is repeated; it was first given on line %d", printable(name.Value), line)
 			continue
 		}
 		seen[name.Value] = name.Line
@@ -323,7 +323,7 @@ func describe(n *yaml.Node) string {
 		case "!!int", "!!float":
 			return "the number " + printable(n.Value)
 		case "!!bool":
-			return "the truth value " + printable(n.Value)
+			return "the boolean " + printable(n.Value)
 		case "!!timestamp":
 			return "the date " + printable(n.Value)
 		}

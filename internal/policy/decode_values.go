@@ -11,7 +11,7 @@ import (
 // single reports whether a node is one value.
 func (d *decoder) single(k key, n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
-		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a single value is wanted", k.name, describe(n))
+		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a single value is expected", k.name, describe(n))
 		return false
 	}
 	return true
@@ -45,7 +45,7 @@ func (d *decoder) list(k key, n *yaml.Node) {
 		if n.ShortTag() == "!!null" {
 			hint = "write [] for nothing"
 		}
-		d.fail(n, hint, "%s is %s; a list is wanted", k.name, describe(n))
+		d.fail(n, hint, "%s is %s; a list is expected", k.name, describe(n))
 		return
 	}
 	if len(n.Content) == 0 {
@@ -61,7 +61,7 @@ func (d *decoder) list(k key, n *yaml.Node) {
 		}
 		tag := item.ShortTag()
 		if item.Kind != yaml.ScalarNode || tag != "!!str" && !(k.kind.number && tag == "!!int") {
-			d.fail(item, k.kind.hint, "an entry of %s is %s; text is wanted", k.name, describe(item))
+			d.fail(item, k.kind.hint, "an entry of %s is %s; text is expected", k.name, describe(item))
 			continue
 		}
 		e, hint, err := k.kind.text(k, item.Value)
@@ -128,7 +128,7 @@ func (d *decoder) mapping(what string, n *yaml.Node, fields []field) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "", "%s is %s; a mapping is wanted", what, describe(n))
+		d.fail(n, "", "%s is %s; a mapping is expected", what, describe(n))
 		return
 	}
 	known := make([]string, len(fields))
@@ -142,7 +142,7 @@ func (d *decoder) mapping(what string, n *yaml.Node, fields []field) {
 			continue
 		}
 		if line, twice := seen[name.Value]; twice {
-			d.fail(name, "", "the key %q stands here again; it was first given on line %d", printable(name.Value), line)
+			d.fail(name, "", "the key %q is repeated; it was first given on line %d", printable(name.Value), line)
 			continue
 		}
 		seen[name.Value] = name.Line
@@ -184,12 +184,12 @@ func (d *decoder) someField(what, name string, into *[]string, one bool, check f
 
 // text decodes a value that is text, or a number or truth value whose text is
 // taken as it is written.
-func (d *decoder) text(what, name string, n *yaml.Node, take func(string) error) {
+func (d *decoder) text(what, name string, n *yaml.Node, set func(string) error) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" || n.Value == "" {
-		d.fail(n, "", "%s of %s is %s; text is wanted", name, what, describe(n))
+		d.fail(n, "", "%s of %s is %s; text is expected", name, what, describe(n))
 		return
 	}
-	if err := take(n.Value); err != nil {
+	if err := set(n.Value); err != nil {
 		d.fail(n, "", "%s of %s: %v", name, what, err)
 	}
 }
@@ -197,13 +197,13 @@ func (d *decoder) text(what, name string, n *yaml.Node, take func(string) error)
 // texts decodes a list of texts. An empty one is refused: where a list left out
 // means all, it could be read as all or as none. With one a single text is
 // taken as well.
-func (d *decoder) texts(what, name string, n *yaml.Node, one bool, take func(string) error) {
+func (d *decoder) texts(what, name string, n *yaml.Node, one bool, set func(string) error) {
 	if one && n.Kind == yaml.ScalarNode {
-		d.text(what, name, n, take)
+		d.text(what, name, n, set)
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		d.fail(n, "", "%s of %s is %s; a list is wanted", name, what, describe(n))
+		d.fail(n, "", "%s of %s is %s; a list is expected", name, what, describe(n))
 		return
 	}
 	if len(n.Content) == 0 {
@@ -220,14 +220,14 @@ func (d *decoder) texts(what, name string, n *yaml.Node, one bool, take func(str
 			continue
 		}
 		seen[item.Value] = true
-		d.text(what, name, item, take)
+		d.text(what, name, item, set)
 	}
 }
 
 // truth decodes true or false.
 func (d *decoder) truth(what, name string, n *yaml.Node, into *bool) {
 	if n.Kind != yaml.ScalarNode || n.Value != "true" && n.Value != "false" || n.ShortTag() != "!!bool" {
-		d.fail(n, "", "%s of %s is %s; true or false is wanted", name, what, describe(n))
+		d.fail(n, "", "%s of %s is %s; true or false is expected", name, what, describe(n))
 		return
 	}
 	*into = n.Value == "true"

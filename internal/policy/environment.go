@@ -15,7 +15,7 @@ var environmentKeys = []key{
 	{name: "environment",
 		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD, TMPDIR and PYTHONDONTWRITEBYTECODE are set by Holdfast."},
 	{name: "environment.pass", kind: &names, project: subset, example: "[LANG, LC_*]",
-		doc: "Variables of the caller that are handed in when set. `PREFIX*` stands for all that begin so, except those that look like a secret or that make programs execute something."},
+		doc: "Variables of the caller that are handed in when set. `PREFIX*` stands for all that begin with the prefix, except those that look like a secret or make programs execute something."},
 	{name: "environment.set", kind: &variables, project: never, example: "{CI: \"true\"}",
 		doc: "Variables with their value in full; the way to hand in one whose name or value looks like a secret."},
 }
@@ -53,7 +53,7 @@ var (
 // DEBUG: 1 and DEBUG: "1" are the same.
 func (d *decoder) vars(k key, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a mapping of variables is wanted", k.name, describe(n))
+		d.fail(n, "for example "+last(k.name)+": "+k.example, "%s is %s; a mapping of variables is expected", k.name, describe(n))
 		return
 	}
 	if len(n.Content) == 0 {
@@ -67,11 +67,11 @@ func (d *decoder) vars(k key, n *yaml.Node) {
 			continue
 		}
 		if variable.Kind != yaml.ScalarNode || value.Kind != yaml.ScalarNode || value.ShortTag() == "!!null" {
-			d.fail(value, "write \"\" for an empty value", "%s in %s is %s; text is wanted", printable(variable.Value), k.name, describe(value))
+			d.fail(value, "write \"\" for an empty value", "%s in %s is %s; text is expected", printable(variable.Value), k.name, describe(value))
 			continue
 		}
 		if seen[variable.Value] {
-			d.fail(variable, "", "the variable %q stands here again", printable(variable.Value))
+			d.fail(variable, "", "the variable %q is repeated", printable(variable.Value))
 			continue
 		}
 		seen[variable.Value] = true
@@ -95,7 +95,7 @@ func setVariable(name, value string) error {
 		return fmt.Errorf("the value of %s contains a NUL", name)
 	}
 	if len(value) > 128<<10-len(name)-2 { // MAX_ARG_STRLEN, execve(2)
-		return fmt.Errorf("the value of %s is longer than the 128 KiB that the kernel takes", name)
+		return fmt.Errorf("the value of %s is longer than the 128 KiB that the kernel allows", name)
 	}
 	return nil
 }
@@ -172,12 +172,12 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 	for _, one := range v.env {
 		out[one.Name] = one
 	}
-	for _, one := range e.of("environment.pass") {
+	for _, one := range e.entriesFor("environment.pass") {
 		if err := p.pass(one, h, out); err != nil {
 			return err
 		}
 	}
-	for _, one := range e.of("environment.set") {
+	for _, one := range e.entriesFor("environment.set") {
 		if err := setVariable(one.Value, one.Text); err != nil {
 			return fault(one.Origin, "", "%v", err)
 		}
@@ -237,7 +237,7 @@ func (p *Plan) passOne(one Entry, h Host, out map[string]Env) error {
 }
 
 func environmentRows(p Plan) []Row {
-	return rowsOf("environment", p.Env, func(e Env) (fmt.Stringer, Origin) { return shown(e.Name + "=" + shownValue(e)), e.Origin })
+	return rowsOf("environment", p.Env, func(e Env) (fmt.Stringer, Origin) { return cellText(e.Name + "=" + shownValue(e)), e.Origin })
 }
 
 func shownValue(e Env) string {

@@ -45,11 +45,11 @@ func TestExplain(t *testing.T) {
 		{"./Makefile", "path", "yes workspace", "yes listed: make", "no does not exist"},
 		{"sub/Makefile", "path", "yes workspace", "yes on the host", "no does not exist"},
 		{"~/.ssh/id_rsa", "path", "no --ro", "no executes or obeys", "no not in view"},
-		{"innocent", "path", "no private one", "no not in view", "no not in view"},
+		{"innocent", "path", "no private inside", "no not in view", "no not in view"},
 		{"..", "path", "no whole home", "no whole home", "no not in view"},
 		{"~/.cache/go-build/x", "path", "yes toolchain go-build", "yes dropped at the end", "no does not exist"},
 		{w.at("data/tool/run"), "path", "yes " + rule, "no --rw", "yes " + rule},
-		{"/proc/1/environ", "path", "no /proc is a private one", "no", "no"},
+		{"/proc/1/environ", "path", "no /proc is private inside", "no", "no"},
 		{"git", "command", "yes system", "no", "yes system"},
 		{"run", "command", "", "", "no no directory of PATH"},
 	} {

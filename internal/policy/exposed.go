@@ -45,7 +45,7 @@ const MaxExposed = 4096
 func RecordExposed(state string, trees []string) error {
 	h := Host{State: state}
 	if err := os.MkdirAll(filepath.Join(state, exposedDir), 0o700); err != nil {
-		return fmt.Errorf("noting what the run can write to: %w", err)
+		return fmt.Errorf("recording what the run can write to: %w", err)
 	}
 	added := false
 	for _, tree := range trees {
@@ -59,7 +59,7 @@ func RecordExposed(state string, trees []string) error {
 			}
 		}
 		if err := os.WriteFile(h.exposed(tree), []byte(tree+"\n"), 0o600); err != nil {
-			return fmt.Errorf("noting what the run can write to: %w", err)
+			return fmt.Errorf("recording what the run can write to: %w", err)
 		}
 		added = true
 	}
@@ -84,7 +84,7 @@ func PruneExposed(state string, most int) error {
 	if err != nil {
 		return fmt.Errorf("forgetting old trees: %w", err)
 	}
-	var kept []fs.FileInfo
+	var remaining []fs.FileInfo
 	forget := func(name string) {
 		if rerr := os.Remove(filepath.Join(dir, name)); err == nil && !errors.Is(rerr, fs.ErrNotExist) {
 			err = rerr
@@ -100,10 +100,10 @@ func PruneExposed(state string, most int) error {
 			forget(e.Name())
 			continue
 		}
-		kept = append(kept, info)
+		remaining = append(remaining, info)
 	}
-	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	for _, old := range kept[min(most, len(kept)):] {
+	slices.SortFunc(remaining, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, old := range remaining[min(most, len(remaining)):] {
 		forget(old.Name())
 	}
 	if err != nil {

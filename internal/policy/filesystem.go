@@ -16,7 +16,7 @@ var filesystemKeys = []key{
 	{name: "filesystem.read", kind: &paths, project: clearsNothing, example: "[~/datasets]",
 		doc: "Paths that the command may read and execute."},
 	{name: "filesystem.copy", kind: &paths, project: clearsNothing, example: "[~/.cache/ccache]",
-		doc: "Directories that the command may read, and seems to write: what it writes goes to a private layer that is dropped at the end. Made for caches."},
+		doc: "Directories that the command may read and write, but what it writes goes to a private layer that is dropped at the end. Meant for caches."},
 	{name: "filesystem.write", kind: &paths, project: clears, example: "[~/out]",
 		doc: "Paths whose contents the command may change on the host. Files in them are not protected as those of the workspace are."},
 }
@@ -115,7 +115,7 @@ const maxRules = 1000
 func (v *view) entries(e Effective) error {
 	var errs Errors
 	v.changeable(e)
-	for _, one := range e.of("workspace.outputs") {
+	for _, one := range e.entriesFor("workspace.outputs") {
 		if err := v.output(one); err != nil {
 			errs = append(errs, err)
 		}
@@ -124,14 +124,14 @@ func (v *view) entries(e Effective) error {
 		key    string
 		access Access
 	}{{"filesystem.read", Read}, {"filesystem.copy", Copy}, {"filesystem.write", Write}, {"workspace.readonly", Read}} {
-		for _, one := range e.of(kind.key) {
+		for _, one := range e.entriesFor(kind.key) {
 			if err := v.entry(one, kind.access); err != nil {
 				errs = append(errs, err)
 			}
 		}
 	}
 	if len(v.rules) > maxRules {
-		return fault(Origin{}, "name a directory above them", "%d paths in the policy; %d are taken", len(v.rules), maxRules)
+		return fault(Origin{}, "name a directory above them", "the policy has %d paths; at most %d are allowed", len(v.rules), maxRules)
 	}
 	return errs.orNil()
 }
@@ -139,15 +139,15 @@ func (v *view) entries(e Effective) error {
 // changeable collects what something inside can change, before any path is
 // judged: the links in there are not followed.
 func (v *view) changeable(e Effective) {
-	for _, one := range slices.Concat(e.of("filesystem.write"), e.of("workspace.outputs")) {
-		if at, err := v.locate(v.given(one)); err == nil && at.dir {
+	for _, one := range slices.Concat(e.entriesFor("filesystem.write"), e.entriesFor("workspace.outputs")) {
+		if at, err := v.locate(v.entryPath(one)); err == nil && at.dir {
 			v.writable = append(v.writable, writable{at.path, quote(at.path) + " (writable inside: " + one.Origin.String() + ")"})
 		}
 	}
 }
 
-// given is the absolute path that an entry names.
-func (v *view) given(one Entry) string {
+// entryPath is the absolute path that an entry names.
+func (v *view) entryPath(one Entry) string {
 	base, text := one.Base, strings.TrimSuffix(one.Value, "?")
 	if one.Key == "workspace.readonly" || one.Key == "workspace.outputs" && one.Origin.Line != 0 { // not by a flag
 		base = v.workspace
@@ -158,9 +158,9 @@ func (v *view) given(one Entry) string {
 // leads refuses a path that a link leads to which is not the user's own, and a
 // relative one that leads out of what it counts from.
 func (v *view) leads(one Entry, at located, access Access) *Error {
-	bad := v.host.untrusted(at, v.writable)
+	bad := v.host.findUntrustedLink(at, v.writable)
 	if bad == nil && access == Write {
-		bad = v.host.shipped(at)
+		bad = v.host.findShippedLink(at)
 	}
 	if bad != nil {
 		return fault(one.Origin, bad.hint(one.name()), "%s: the path %s: %s", one.Key, printable(one.Value), bad)
@@ -185,7 +185,7 @@ func (e Entry) name() string {
 
 func (v *view) entry(one Entry, access Access) *Error {
 	text, optional := strings.CutSuffix(one.Value, "?")
-	given := v.given(one)
+	given := v.entryPath(one)
 	at, err := v.locate(given)
 	if refused := v.leads(one, at, access); refused != nil {
 		return refused
@@ -226,7 +226,7 @@ func (h Host) showable(at located, access Access) error {
 	case access == Copy && !at.dir:
 		return fmt.Errorf("%s is a file; only a directory can be copied on write", at.path)
 	case at.path == "/":
-		return errors.New("/ is everything")
+		return errors.New("/ is the whole file system")
 	case within(h.Home, at.path):
 		return fmt.Errorf("%s is or contains your whole home, with its keys and start-up files", at.path)
 	}
@@ -240,7 +240,7 @@ func (h Host) showable(at located, access Access) error {
 			return fmt.Errorf("%s is or belongs to %s, which holds secrets of the system", at.path, secret)
 		}
 	}
-	for _, own := range h.own() {
+	for _, own := range h.ownPaths() {
 		if own.path == "" {
 			continue
 		}
@@ -323,7 +323,7 @@ func (v *view) settle() []PathRule {
 			}
 		}
 		reviewed := v.review && within(rule.Path, v.workspace) // where writable is not what the workspace is
-		if rule.At == "" && !reviewed && v.above(out, rule.Path) == rule.Access {
+		if rule.At == "" && !reviewed && v.accessAbove(out, rule.Path) == rule.Access {
 			continue
 		}
 		out = append(out, rule)
@@ -331,9 +331,9 @@ func (v *view) settle() []PathRule {
 	return out
 }
 
-// above is the access that the nearest rule over path gives, the workspace and
+// accessAbove is the access that the nearest rule over path gives, the workspace and
 // the system included.
-func (v *view) above(rules []PathRule, path string) Access {
+func (v *view) accessAbove(rules []PathRule, path string) Access {
 	access, longest := Hidden, -1
 	consider := func(tree string, a Access) {
 		if within(path, tree) && len(tree) > longest {

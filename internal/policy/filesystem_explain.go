@@ -52,7 +52,7 @@ func (x explainer) file(query string) (Answer, error) {
 // rule is the one that decides about a resolved path.
 func (x explainer) rule(path string) PathRule {
 	best := PathRule{}
-	for _, r := range slices.Concat(x.plan.Paths, x.plan.own(), x.host.System) {
+	for _, r := range slices.Concat(x.plan.Paths, x.plan.ownRules(), x.host.System) {
 		if within(path, r.Path) && len(r.Path) > len(best.Path) {
 			best = r
 		}
@@ -65,7 +65,7 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 	if rule.Path == "" || rule.Access == Hidden {
 		return x.absent(path, rule)
 	}
-	if p, ok := x.among(path, x.plan.Hidden); ok {
+	if p, ok := x.findProtected(path, x.plan.Hidden); ok {
 		secret := Verdict{Why: "hidden as a secret: " + p.Reason, Rule: "secret " + p.Rule}
 		read = secret
 		read.Add = "--show " + quote(filepath.Base(path)) + ", or under workspace.show: " + filepath.Base(path)
@@ -107,7 +107,7 @@ func (x explainer) absent(path string, rule PathRule) (read, write Verdict) {
 	}
 	for _, private := range []string{x.host.Home, "/tmp", "/var/tmp", "/run", "/dev", "/proc", "/sys"} {
 		if rule.Path == "" && within(path, private) {
-			why = "not in view: " + private + " is a private one inside, the host's is not there"
+			why = "not in view: " + private + " is private inside, and the host's is not visible"
 			break
 		}
 	}
@@ -137,7 +137,7 @@ func (x explainer) showable(at located, access Access) error {
 	if err := x.host.showable(at, access); err != nil {
 		return err
 	}
-	for _, file := range x.plan.used() {
+	for _, file := range x.plan.usedFiles() {
 		if file.readable && access != Write {
 			continue
 		}

@@ -31,7 +31,7 @@ func (v *view) path() {
 			continue
 		}
 		at, err := v.locate(dir)
-		if err != nil || !at.dir || within(at.path, v.workspace) || v.host.untrusted(at, v.writable) != nil {
+		if err != nil || !at.dir || within(at.path, v.workspace) || v.host.findUntrustedLink(at, v.writable) != nil {
 			continue
 		}
 		if v.access(at.path) == Hidden {
@@ -117,7 +117,7 @@ func (v *view) links(dir string) {
 			return
 		}
 		at, err := v.locate(filepath.Join(dir, e.Name()))
-		if err != nil || !at.file || at.mode&0o111 == 0 || v.access(at.path) != Hidden || within(at.path, v.workspace) || v.host.untrusted(at, v.writable) != nil {
+		if err != nil || !at.file || at.mode&0o111 == 0 || v.access(at.path) != Hidden || within(at.path, v.workspace) || v.host.findUntrustedLink(at, v.writable) != nil {
 			continue
 		}
 		v.show(v.programOf(at), Read, "PATH link "+filepath.Join(dir, e.Name()))
@@ -146,7 +146,7 @@ func (v *view) access(path string) Access {
 	for i, r := range v.rules {
 		rules[i] = r.PathRule
 	}
-	return v.above(rules, path)
+	return v.accessAbove(rules, path)
 }
 
 func (v *view) system(path string) bool {

@@ -99,7 +99,7 @@ func (v *view) show(path string, access Access, why string) bool {
 	if within(at.path, v.workspace) {
 		return false // in view already, and writable
 	}
-	if bad := v.host.untrusted(at, v.writable); bad != nil {
+	if bad := v.host.findUntrustedLink(at, v.writable); bad != nil {
 		v.notes = append(v.notes, why+": "+path+" is left out: "+bad.String())
 		return false
 	}
@@ -123,11 +123,11 @@ func (v *view) unfit(at located, access Access) string {
 		return "it contains the workspace"
 	}
 	if part := credentialPart(at.path); part != "" {
-		return part + " is a place of credentials"
+		return part + " holds credentials"
 	}
 	const otherWrite = 0o002
 	if at.mode&otherWrite != 0 {
-		return "everybody can write to it"
+		return "every user can write to it"
 	}
 	if at.owner != 0 && at.owner != v.host.UID {
 		return "it belongs to another user"

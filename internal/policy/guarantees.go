@@ -9,7 +9,7 @@ import (
 // guaranteeKeys is the key of accepted losses.
 var guaranteeKeys = []key{
 	{name: "without", kind: &losses, project: clears, example: "[landlock-scopes]",
-		doc: "Guarantees whose loss is accepted where the host cannot keep them. Each is named at the start and in the summary of a run."},
+		doc: "Guarantees whose loss is accepted where the host cannot keep them. Each one is listed at the start and in the summary of a run."},
 }
 
 var losses = kind{
@@ -73,7 +73,7 @@ func lossText(text string) (hint string, err error) {
 
 // guarantees takes the accepted losses over into the plan.
 func (p *Plan) guarantees(e Effective) {
-	for _, one := range e.of("without") {
+	for _, one := range e.entriesFor("without") {
 		if g := Guarantee(one.Value); !slices.Contains(p.Accepted, g) {
 			p.Accepted = append(p.Accepted, g)
 		}

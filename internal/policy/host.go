@@ -169,7 +169,7 @@ type ownPath struct {
 	tree             bool
 }
 
-func (h Host) own() []ownPath {
+func (h Host) ownPaths() []ownPath {
 	if h.owned != nil {
 		return h.owned
 	}

@@ -10,11 +10,11 @@ import (
 // writable is a place of the host whose contents something inside can change.
 type writable struct{ path, why string }
 
-// untrusted says why a link on the way to a path is not followed: it is in a place
+// findUntrustedLink says why a link on the way to a path is not followed: it is in a place
 // where something inside could have made it, in this run or in an earlier one, or it
 // belongs to another user. nil means that all may be followed, as those may that the
 // user made outside every such place.
-func (h Host) untrusted(at located, places []writable) *untrustedLink {
+func (h Host) findUntrustedLink(at located, places []writable) *untrustedLink {
 	for _, l := range at.links {
 		why := ""
 		switch place := containing(places, l.at); {
@@ -23,7 +23,7 @@ func (h Host) untrusted(at located, places []writable) *untrustedLink {
 		case h.exposedAbove(l.at) != "":
 			why = "in " + quote(h.exposedAbove(l.at)) + ", where an earlier run could have made it"
 		case l.owner != 0 && l.owner != h.UID:
-			why = fmt.Sprintf("of user %d, not of yours or root's", l.owner)
+			why = fmt.Sprintf("owned by user %d, not by you or root", l.owner)
 		}
 		if why != "" {
 			return &untrustedLink{link: l, why: why, leads: at.path}
@@ -32,10 +32,10 @@ func (h Host) untrusted(at located, places []writable) *untrustedLink {
 	return nil
 }
 
-// shipped is untrusted for links that a repository may have brought: those of a
+// findShippedLink is findUntrustedLink for links that a repository may have brought: those of a
 // directory with a .git above them. A file that is written through them must be named
 // itself.
-func (h Host) shipped(at located) *untrustedLink {
+func (h Host) findShippedLink(at located) *untrustedLink {
 	for _, l := range at.links {
 		for dir := filepath.Dir(l.at); dir != "/" && !within(h.Home, dir); dir = filepath.Dir(dir) {
 			if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
@@ -119,8 +119,8 @@ type usedFile struct {
 	readable  bool // it may be in view, but not be changed
 }
 
-// used lists what the record, the alerts and the approvals of p use.
-func (p Plan) used() (out []usedFile) {
+// usedFiles lists what the record, the alerts and the approvals of p use.
+func (p Plan) usedFiles() (out []usedFile) {
 	for _, a := range p.Record.Anchor {
 		if a.Kind == "file" {
 			out = append(out, usedFile{path: a.Address, key: "record.anchor", origin: a.Origin})
@@ -199,7 +199,7 @@ func (x explainer) appendTarget(one Entry, what, path string) *Error {
 	if filepath.Dir(path) == nearestReal(x.host.State) && filepath.Ext(path) == ".jsonl" {
 		return nil // Holdfast reads no such file
 	}
-	for _, own := range x.host.own() {
+	for _, own := range x.host.ownPaths() {
 		if own.path != "" && within(path, own.path) {
 			return refuse("is or belongs to " + own.what + " " + own.path)
 		}

@@ -167,7 +167,7 @@ func (p *Plan) limits(e Effective, h Host) {
 
 func limitRows(e Effective, p Plan) (rows []Row) {
 	for _, k := range limitKeys[1:] { // the first is the section
-		all := e.of(k.name)
+		all := e.entriesFor(k.name)
 		if len(all) == 0 {
 			continue
 		}

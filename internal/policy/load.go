@@ -76,7 +76,7 @@ func Load(o Options) (Effective, error) {
 // LoadUser is Load without the project's file.
 func LoadUser(o Options) (Effective, error) {
 	var e Effective
-	if err := e.place(o); err != nil {
+	if err := e.findWorkspace(o); err != nil {
 		return Effective{}, err
 	}
 	chain, err := o.userChain()
@@ -105,7 +105,7 @@ func LoadUser(o Options) (Effective, error) {
 		}
 	}
 	for _, f := range slices.Backward(chain) {
-		if err := e.outside(o.Host, f.Name); err != nil {
+		if err := e.checkPolicyFile(o.Host, f.Name); err != nil {
 			return Effective{}, err
 		}
 		e.apply(f)
@@ -156,7 +156,7 @@ func (o Options) userChain() ([]File, error) {
 			return nil, err
 		}
 		if seen[at.path] {
-			return nil, fault(from, "", "extends goes round in a circle: %s is already part of it", quote(path))
+			return nil, fault(from, "", "extends forms a cycle: %s is already part of it", quote(path))
 		}
 		seen[at.path] = true
 		chain = append(chain, f)
@@ -164,7 +164,7 @@ func (o Options) userChain() ([]File, error) {
 			return chain, nil
 		}
 		if len(chain) > maxExtends {
-			return nil, fault(f.ExtendsAt, "", "more than %d files build on each other", maxExtends)
+			return nil, fault(f.ExtendsAt, "", "more than %d files extend each other", maxExtends)
 		}
 		if err := pathText(f.Extends); err != nil || strings.HasSuffix(f.Extends, "?") {
 			return nil, fault(f.ExtendsAt, "known profiles: "+strings.Join(Profiles, ", "), "extends: %q is neither a profile nor the path of a file", printable(f.Extends))
@@ -189,7 +189,7 @@ func flagFile(o Options) (File, error) {
 	f := File{Name: "flags"}
 	if len(o.Settings) > maxEntries {
 		return File{}, fault(Origin{}, "name a directory above them, or write a policy file",
-			"%d policy flags; %d are taken", len(o.Settings), maxEntries)
+			"%d policy flags are given; at most %d are allowed", len(o.Settings), maxEntries)
 	}
 	for _, s := range o.Settings {
 		e, err := s.entry()
@@ -205,7 +205,7 @@ func flagFile(o Options) (File, error) {
 func (s Setting) entry() (Entry, error) {
 	k, ok := lookup(s.Key)
 	if !ok || k.kind == nil || k.kind.text == nil && k.kind.amount == nil {
-		return Entry{}, fmt.Errorf("%s stands for %s, which no flag can give", s.Flag, s.Key)
+		return Entry{}, fmt.Errorf("%s sets %s, which no flag can set", s.Flag, s.Key)
 	}
 	at := Origin{File: s.Flag}
 	if k.kind.amount != nil {
@@ -240,8 +240,8 @@ func (e *Effective) apply(f File) {
 	}
 }
 
-// of returns the entries of one key, lowest precedence first.
-func (e Effective) of(name string) []Entry {
+// entriesFor returns the entries of one key, lowest precedence first.
+func (e Effective) entriesFor(name string) []Entry {
 	var out []Entry
 	for _, one := range e.Entries {
 		if one.Key == name {
@@ -253,7 +253,7 @@ func (e Effective) of(name string) []Entry {
 
 // word of a key that is in force; "" for none.
 func (e Effective) word(name string) string {
-	if all := e.of(name); len(all) > 0 {
+	if all := e.entriesFor(name); len(all) > 0 {
 		return all[len(all)-1].Value
 	}
 	return ""
@@ -261,7 +261,7 @@ func (e Effective) word(name string) string {
 
 // amount of a limit that is in force; 0 for none.
 func (e Effective) amount(name string) int64 {
-	if all := e.of(name); len(all) > 0 {
+	if all := e.entriesFor(name); len(all) > 0 {
 		return all[len(all)-1].Amount
 	}
 	return 0

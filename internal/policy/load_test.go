@@ -23,7 +23,7 @@ func TestLoadRefuses(t *testing.T) {
 		}, "can be written by others"},
 		{"a policy of 10 MB", func(w *world, o *Options) {
 			o.Policy = w.write("data/p.yaml", "version: 1\n#"+strings.Repeat("x", 10<<20), 0o644)
-		}, "a policy may have 1048576"},
+		}, "a policy may have at most 1048576"},
 		{"a policy in the workspace", func(w *world, o *Options) {
 			o.Policy = w.write("home/u/ws/p.yaml", "version: 1\n", 0o644)
 		}, "is inside the workspace"},
@@ -34,11 +34,11 @@ func TestLoadRefuses(t *testing.T) {
 		{"a circle", func(w *world, o *Options) {
 			o.Policy = w.write("data/a.yaml", "version: 1\nextends: b.yaml\n", 0o644)
 			w.write("data/b.yaml", "version: 1\nextends: a.yaml\n", 0o644)
-		}, "data/b.yaml:2: extends goes round in a circle"},
+		}, "data/b.yaml:2: extends forms a cycle"},
 		{"a circle by a link", func(w *world, o *Options) {
 			o.Policy = w.write("data/a.yaml", "version: 1\nextends: b.yaml\n", 0o644)
 			w.link("a.yaml", "data/b.yaml")
-		}, "goes round in a circle"},
+		}, "forms a cycle"},
 		{"ten files on top of each other", func(w *world, o *Options) {
 			for i := range 10 {
 				w.write(fmt.Sprintf("data/%d.yaml", i), fmt.Sprintf("version: 1\nextends: %d.yaml\n", i+1), 0o644)
@@ -52,7 +52,7 @@ func TestLoadRefuses(t *testing.T) {
 			for range 10000 {
 				o.Settings = append(o.Settings, Setting{"--ro", "filesystem.read", w.at("data")})
 			}
-		}, "10000 policy flags; 1000 are taken"},
+		}, "10000 policy flags are given; at most 1000 are allowed"},
 		{"a project file that is a link", func(w *world, o *Options) {
 			w.write("data/p.yaml", "version: 1\n", 0o644)
 			w.link("/data/p.yaml", "home/u/ws/holdfast.yaml")
@@ -92,11 +92,11 @@ func TestLaterSourcesWin(t *testing.T) {
 		"limits.files": "4 --limits.files", "limits.disk": "1GiB " + w.at(userFile) + ":3",
 		"limits.time": "5m " + w.at("home/u/.config/holdfast/base.yaml") + ":3", "limits.memory": "8GiB profile ci:",
 	} {
-		if got := e.of(key); len(got) != 1 || !strings.HasPrefix(got[0].Value+" "+got[0].Origin.String(), want) {
+		if got := e.entriesFor(key); len(got) != 1 || !strings.HasPrefix(got[0].Value+" "+got[0].Origin.String(), want) {
 			t.Errorf("%s is %v, want %s", key, got, want)
 		}
 	}
-	if got := e.of("environment.pass"); len(got) != 0 {
+	if got := e.entriesFor("environment.pass"); len(got) != 0 {
 		t.Errorf("an empty list left %v", got)
 	}
 	o.Profile = "local"

@@ -12,13 +12,13 @@ import (
 // networkKeys are those of the section network.
 var networkKeys = []key{
 	{name: "network",
-		doc: "Without it nothing but loopback inside can be reached."},
+		doc: "Without it only the loopback inside can be reached."},
 	{name: "network.allow", kind: &hosts, project: clears, example: "[packages.example.org, \"git.example.org:22/tcp\", {host: api.example.org, methods: [GET], paths: [/v1/items/**]}]",
 		doc: allowDoc},
 	{name: "network.host-ports", kind: &services, project: clears, example: "[5432]",
 		doc: "TCP services on the loopback of the host that are reached inside at 127.0.0.1 and the same port."},
 	{name: "network.publish", kind: &ports, project: clears, example: "[3000, \"8080:80\"]",
-		doc: "TCP ports served inside that are shown on the host's loopback: `PORT`, or `HOSTPORT:PORT`."},
+		doc: "TCP ports served inside that are published on the host's loopback: `PORT`, or `HOSTPORT:PORT`."},
 }
 
 var (
@@ -70,7 +70,7 @@ func published(k key, text string) (Entry, string, error) {
 // itself.
 func (p *Plan) network(e Effective) error {
 	var errs Errors
-	for _, one := range e.of("network.allow") {
+	for _, one := range e.entriesFor("network.allow") {
 		for _, rule := range one.Rule.expand() {
 			rule.Origin = one.Origin
 			if fault := p.tooWide(one, rule); fault != nil {
@@ -80,10 +80,10 @@ func (p *Plan) network(e Effective) error {
 			p.Allow = append(p.Allow, rule)
 		}
 	}
-	for _, one := range e.of("network.publish") {
+	for _, one := range e.entriesFor("network.publish") {
 		p.Publish = append(p.Publish, Port{Host: one.Ports[0], Inside: one.Ports[1], Origin: one.Origin})
 	}
-	for _, one := range e.of("network.host-ports") {
+	for _, one := range e.entriesFor("network.host-ports") {
 		port := Port{Host: one.Ports[0], Inside: one.Ports[1], Origin: one.Origin}
 		if !slices.ContainsFunc(p.HostPorts, func(old Port) bool { return old.Inside == port.Inside }) {
 			p.HostPorts = append(p.HostPorts, port)
@@ -101,11 +101,11 @@ func (p *Plan) tooWide(e Entry, r HostRule) *Error {
 	}
 	switch {
 	case r.Kind == TCP && e.Rule.Kind != TCP:
-		return fault(e.Origin, "say it: {host: "+r.Host+", ports: [PORT], kind: tcp}, or HOST:PORT/tcp",
-			"%s: the profile production takes bytes that are not looked at only with kind: tcp", r)
+		return fault(e.Origin, "write {host: "+r.Host+", ports: [PORT], kind: tcp}, or HOST:PORT/tcp",
+			"%s: the profile production allows uninspected bytes only with kind: tcp", r)
 	case r.Kind != TCP && (len(r.Methods) == 0 || len(r.Paths) == 0):
 		return fault(e.Origin, "for example {host: "+r.Host+", methods: [GET], paths: [/v1/**]}",
-			"%s: the profile production takes a host only with methods and paths", r)
+			"%s: the profile production allows a host only with methods and paths", r)
 	}
 	return nil
 }
@@ -138,12 +138,12 @@ func (p *Plan) portsTwice() (errs Errors) {
 	for i, a := range p.Publish {
 		for _, b := range p.Publish[:i] {
 			if a.Host == b.Host && a.Inside != b.Inside {
-				errs = append(errs, fault(a.Origin, "", "port %d of the host is already given to %d inside (%s)", a.Host, b.Inside, b.Origin))
+				errs = append(errs, fault(a.Origin, "", "port %d of the host is already mapped to port %d inside (%s)", a.Host, b.Inside, b.Origin))
 			}
 		}
 		for _, b := range p.HostPorts {
 			if a.Inside == b.Inside {
-				errs = append(errs, fault(a.Origin, "take another port inside for one of them", "port %d inside cannot be published, for it leads to the host's (%s)", a.Inside, b.Origin))
+				errs = append(errs, fault(a.Origin, "take another port inside for one of them", "port %d inside cannot be published: it leads to the host's (%s)", a.Inside, b.Origin))
 			}
 		}
 	}
@@ -158,9 +158,9 @@ func (p *Plan) portsTwice() (errs Errors) {
 func networkRows(p Plan) []Row {
 	return slices.Concat(
 		rowsOf("network.allow", p.Allow, func(r HostRule) (fmt.Stringer, Origin) { return r, r.Origin }),
-		rowsOf("network.host-ports", p.HostPorts, func(o Port) (fmt.Stringer, Origin) { return shown(strconv.Itoa(o.Inside)), o.Origin }),
+		rowsOf("network.host-ports", p.HostPorts, func(o Port) (fmt.Stringer, Origin) { return cellText(strconv.Itoa(o.Inside)), o.Origin }),
 		rowsOf("network.publish", p.Publish, func(o Port) (fmt.Stringer, Origin) {
-			return shown(strconv.Itoa(o.Host) + ":" + strconv.Itoa(o.Inside)), o.Origin
+			return cellText(strconv.Itoa(o.Host) + ":" + strconv.Itoa(o.Inside)), o.Origin
 		}))
 }
 

@@ -14,7 +14,7 @@ func methodName(text string) (string, error) {
 	case m == "" || len(m) > 32 || strings.Trim(m, letters+"0123456789-_") != "" || !strings.Contains(letters, m[:1]):
 		return "", fmt.Errorf("%q is not a method such as GET; leave methods out for all", printable(text))
 	case m == "CONNECT":
-		return "", fmt.Errorf("CONNECT asks for a tunnel through the host, which no rule looks into")
+		return "", fmt.Errorf("CONNECT asks for a tunnel through the host, which no rule can inspect")
 	}
 	return m, nil
 }
@@ -26,7 +26,7 @@ func requestPath(text string) (string, error) {
 		return "", fmt.Errorf("the path %q does not begin with /", printable(text))
 	}
 	if len(text) > 2048 {
-		return "", fmt.Errorf("a path of %d bytes; 2048 are taken", len(text))
+		return "", fmt.Errorf("a path of %d bytes; at most 2048 are allowed", len(text))
 	}
 	for _, r := range text {
 		if r <= ' ' || r > '~' || strings.ContainsRune(`%;?#\`, r) {
@@ -38,7 +38,7 @@ func requestPath(text string) (string, error) {
 		body = below
 	}
 	if strings.Contains(body, "**") {
-		return "", fmt.Errorf("the path %q has ** elsewhere than as /** at its end", printable(text))
+		return "", fmt.Errorf("the path %q has ** other than as /** at its end", printable(text))
 	}
 	for i, segment := range strings.Split(body, "/") {
 		switch {

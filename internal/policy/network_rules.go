@@ -14,13 +14,13 @@ const allowDoc = "Destinations that the command may reach, as `HOST`, `HOST:PORT
 	"| key | meaning |\n| --- | --- |\n" +
 	"| `host` | a DNS name, `*.` and a name for all names below it (not that name itself), or an IP address |\n" +
 	"| `ports` | list of ports; without it 443, and 80 where nothing else is said of the host |\n" +
-	"| `kind` | `tls`: TLS for that name; `http`: HTTP in the clear; `tcp`: any bytes. Without it 443 is `tls`, 80 is `http`, all others are `tcp` |\n" +
+	"| `kind` | `tls`: TLS for that name; `http`: unencrypted HTTP; `tcp`: any bytes. Without it 443 is `tls`, 80 is `http`, all others are `tcp` |\n" +
 	"| `methods` | methods of requests, such as `GET`; without it all |\n" +
 	"| `paths` | paths of requests: `*` stands for part of one segment, `/**` at the end for everything below; without it all |\n" +
 	"| `credential` | a name of `credentials`, or of a grant that you keep (`holdfast grant`), or a list of them, that may be used there |\n" +
 	"| `internal` | `true`: the name may have an address that is not public |\n" +
 	"| `inspect` | `true`: TLS is terminated and each request recorded; that is so in any case with `methods`, `paths` or `credential` |\n\n" +
-	"Several entries may name one host: what any of them permits is permitted. A list that is empty is an error, for it could be read as all."
+	"Several entries may name one host: what any of them permits is permitted. An empty list is an error, since it could be read as all."
 
 var hosts = kind{
 	takes:   "a list of destinations",
@@ -160,11 +160,11 @@ func checkRule(r HostRule) error {
 		at := r.Host + ":" + strconv.Itoa(one.Ports[0])
 		switch {
 		case one.Kind == TCP && len(r.Methods)+len(r.Paths) > 0:
-			return fmt.Errorf("%s is of kind tcp, whose bytes are not looked at: methods and paths need kind: tls or kind: http", at)
+			return fmt.Errorf("%s is of kind tcp, whose bytes are not inspected: methods and paths need kind: tls or kind: http", at)
 		case one.Kind != TLS && len(r.Credentials) > 0:
-			return fmt.Errorf("%s is of kind %s: a credential is sent by tls only", at, one.Kind)
+			return fmt.Errorf("%s is of kind %s: a credential is sent over tls only", at, one.Kind)
 		case one.Kind == TCP && r.Inspect:
-			return fmt.Errorf("%s is of kind tcp, which cannot be inspected: say kind: tls", at)
+			return fmt.Errorf("%s is of kind tcp, which cannot be inspected: use kind: tls", at)
 		}
 	}
 	return nil

@@ -107,7 +107,7 @@ type Additions struct {
 // ReplacedError means that a path is no longer the file that Compile judged.
 type ReplacedError struct{ Path string }
 
-func (e *ReplacedError) Error() string { return e.Path + " was replaced while it was looked through" }
+func (e *ReplacedError) Error() string { return e.Path + " was replaced after it was checked" }
 
 // With returns the plan with what a run learned. Nothing else of a plan changes after
 // Compile, and nothing is removed. p does not change.
@@ -123,7 +123,7 @@ func (p Plan) With(a Additions) (Plan, error) {
 		if !filepath.IsAbs(r.Path) || r.Access < Read || r.Access > Write {
 			return p, fmt.Errorf("%s: the plan cannot gain the path %q with access %s", r.Origin, r.Path, r.Access)
 		}
-		out.place(r)
+		out.insertRule(r)
 	}
 	for _, r := range slices.Concat(a.Protect, a.HardLinks, a.Hidden) {
 		if r.Root != "" && !filepath.IsAbs(r.Root) || !filepath.IsLocal(r.Path) {
@@ -164,8 +164,8 @@ func (p *Plan) identify(path string, is FileID) error {
 	return nil
 }
 
-// place puts a rule among the others, in their order.
-func (p *Plan) place(r PathRule) {
+// insertRule puts a rule among the others, in their order.
+func (p *Plan) insertRule(r PathRule) {
 	if i := slices.IndexFunc(p.Paths, func(have PathRule) bool { return have.Path == r.Path }); i >= 0 {
 		r.At = cmp.Or(r.At, p.Paths[i].At)
 		p.Paths[i] = r

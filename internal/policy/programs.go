@@ -34,15 +34,15 @@ var startable = kind{
 
 // The texts of the reference.
 const (
-	programsDoc      = "What an interpreter reads is no program: see [Programs](#programs)."
-	programsAllowDoc = "Programs that may be started. Compared is the path of the file that the kernel would execute, every link followed, and nothing that the caller chooses.\n\n" +
+	programsDoc      = "What an interpreter reads is not a program: see [Programs](#programs)."
+	programsAllowDoc = "Programs that may be started. What counts is the path of the file that the kernel would execute, with every link followed, and nothing that the caller chooses.\n\n" +
 		"| entry | meaning |\n| --- | --- |\n" +
 		"| `git` | the programs of that name in the directories of `PATH` inside, where nothing inside can write: a copy elsewhere is another program |\n" +
 		"| `/usr/bin/make`, `./build.sh` | that file; a relative path counts from the workspace. A link of yours is followed when the run begins |\n" +
 		"| `python3*`, `./scripts/*` | patterns: `*`, `?` and `[…]` stand for parts of one name |\n" +
 		"| `./node_modules/**` | everything below a directory |\n\n" +
 		"Names and links are looked up once, when the run begins. What can be written inside may be named: then whatever the command puts there may be started, and `holdfast policy show` says so."
-	programsElseDoc = "What becomes of programs that are not listed. `refuse`: starting one is denied (`EACCES`), nobody is asked, and an alert is raised (`program-refused`). `report`: it starts, its event says `unlisted`, and an alert is raised once for each (`program-unlisted`, low). `off`: nothing, also where a list stands."
+	programsElseDoc = "What happens to programs that are not listed. `refuse`: starting one is denied (`EACCES`), nobody is asked, and an alert is raised (`program-refused`). `report`: it starts, its event says `unlisted`, and an alert is raised once for each (`program-unlisted`, low). `off`: nothing, even if there is a list."
 )
 
 // What becomes of a program that programs.allow does not name.
@@ -91,8 +91,8 @@ func (p Program) allows(file string) bool {
 	return matches && err == nil
 }
 
-// by is the entry that allows a file; false for none.
-func (p Programs) by(file string) (Program, bool) {
+// entryAllowing is the entry that allows a file; false for none.
+func (p Programs) entryAllowing(file string) (Program, bool) {
 	i := slices.IndexFunc(p.Allow, func(one Program) bool { return one.allows(file) })
 	if i < 0 {
 		return Program{}, false
@@ -116,7 +116,7 @@ func (c *Consent) unlisted(a event.Attempt) string {
 		files = slices.Concat(files, []string{a.Process.Executable})
 	}
 	for _, file := range files {
-		if _, ok := c.programs.by(file); !ok {
+		if _, ok := c.programs.entryAllowing(file); !ok {
 			return cmp.Or(file, a.Path, "?")
 		}
 	}
@@ -134,9 +134,9 @@ func programText(text string) error {
 	case err != nil:
 		return fmt.Errorf("the pattern %q: %w", printable(text), err)
 	case strings.Contains(name, "**"):
-		return fmt.Errorf("%q: ** stands behind a slash at the end only, as in ./tools/**", printable(text))
+		return fmt.Errorf("%q: ** is allowed only after a slash at the end, as in ./tools/**", printable(text))
 	case slices.Contains([]string{"", ".", "~"}, name) && name == text || strings.HasSuffix(name, "/"):
-		return fmt.Errorf("%q is no program; for all that are in a directory write DIRECTORY/*", printable(text))
+		return fmt.Errorf("%q is not a program; for all programs of a directory write DIRECTORY/*", printable(text))
 	}
 	return nil
 }
@@ -144,15 +144,15 @@ func programText(text string) error {
 // programs finds the programs that may be started. PATH inside must be known.
 func (p *Plan) programs(e Effective, v *view) error {
 	p.Programs.Else = e.word("programs.else")
-	all := e.of("programs.allow")
+	all := e.entriesFor("programs.allow")
 	if p.Programs.Else == "" && len(all) > 0 {
-		return fault(all[0].Origin, "add else: report or else: refuse below programs", "programs.allow names programs, and nothing says what becomes of the others")
+		return fault(all[0].Origin, "add else: report or else: refuse below programs", "programs.allow names programs, but programs.else does not say what happens to the others")
 	}
 	if p.Programs.Else == "" || p.Programs.Else == programsOff {
 		p.Programs.Else = ""
 		return nil
 	}
-	modes := e.of("programs.else")
+	modes := e.entriesFor("programs.else")
 	p.Programs.Origin = modes[len(modes)-1].Origin
 	x := explainer{plan: *p, host: v.host}
 	var errs Errors
@@ -194,7 +194,7 @@ func (x explainer) programName(one Entry, v *view) (p Program, note string, _ *E
 		}
 	}
 	if len(p.Paths) == 0 {
-		note = "is in no directory of PATH inside that nothing inside can write"
+		note = "is in no directory of PATH that is read-only inside"
 	}
 	return p, note, nil
 }
@@ -214,7 +214,7 @@ func (x explainer) programPath(one Entry, v *view) (p Program, note string, _ *E
 		p.Pattern, given = one.Value[len(lead):], p.Dir
 	}
 	at, err := v.locate(given)
-	if bad := x.host.untrusted(at, v.writable); bad != nil {
+	if bad := x.host.findUntrustedLink(at, v.writable); bad != nil {
 		return p, "", fault(one.Origin, bad.hint(one.name()), "programs.allow: the path %s: %s", printable(one.Value), bad)
 	}
 	switch {
@@ -270,14 +270,14 @@ func (x explainer) explainPrograms(a *Answer) {
 	if p.Else == "" {
 		return
 	}
-	by, ok := p.by(a.Resolved)
+	by, ok := p.entryAllowing(a.Resolved)
 	switch add := "under programs.allow: " + a.Resolved; {
 	case ok:
 		a.Execute.Why += "; programs.allow has it (" + by.Origin.String() + ")"
 	case p.Else == programsRefuse:
-		a.Execute = &Verdict{Why: "programs.allow does not have it", Rule: p.Origin.String(), Add: add}
+		a.Execute = &Verdict{Why: "programs.allow does not list it", Rule: p.Origin.String(), Add: add}
 	default:
-		a.Execute.Why += "; programs.allow does not have it, which is reported (" + p.Origin.String() + ")"
+		a.Execute.Why += "; programs.allow does not list it, which is reported (" + p.Origin.String() + ")"
 		a.Execute.Add = add
 	}
 }

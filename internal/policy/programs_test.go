@@ -142,12 +142,12 @@ func TestProgramsBesideConsent(t *testing.T) {
 func TestProgramsOfPolicies(t *testing.T) {
 	const user = "programs: {allow: [git, ./scripts/*], else: report}\n"
 	for _, row := range []struct{ name, user, project, want string }{
-		{"a list alone", "programs: {allow: [git]}\n", "", "p.yaml:2: programs.allow names programs, and nothing says what becomes of the others"},
+		{"a list alone", "programs: {allow: [git]}\n", "", "p.yaml:2: programs.allow names programs, but programs.else does not say what happens to the others"},
 		{"an unknown word", "programs: {else: deny}\n", "", `programs.else: unknown value "deny"`},
 		{"a directory", "programs: {allow: [./scripts], else: report}\n", "", "programs.allow: ./scripts is a directory"},
-		{"a directory by its end", "programs: {allow: [./scripts/], else: report}\n", "", "is no program"},
+		{"a directory by its end", "programs: {allow: [./scripts/], else: report}\n", "", "is not a program"},
 		{"a pattern that is none", "programs: {allow: ['[a'], else: report}\n", "", "syntax error in pattern"},
-		{"** in between", "programs: {allow: ['./**/x'], else: report}\n", "", "** stands behind a slash at the end only"},
+		{"** in between", "programs: {allow: ['./**/x'], else: report}\n", "", "** is allowed only after a slash at the end"},
 		{"a path that goes up", "programs: {allow: [../x], else: report}\n", "", "goes up with .."},
 		{"a link of the workspace", "programs: {allow: [./back], else: report}\n", "", "where what runs inside could have made it"},
 		{"a project that adds", user, "programs: {allow: [node]}\n", "programs.allow: node would widen"},
@@ -187,7 +187,7 @@ func TestProgramsAreExplained(t *testing.T) {
 		want        string
 	}{
 		{"refuse", "usr/bin/git", true, "programs.allow has it"},
-		{"refuse", "usr/bin/node", false, "programs.allow does not have it"},
+		{"refuse", "usr/bin/node", false, "programs.allow does not list it"},
 		{"report", "usr/bin/node", true, "which is reported"},
 	} {
 		p.Programs.Else = row.mode

@@ -98,9 +98,9 @@ func (e Effective) widens(one Entry) bool {
 		return !one.Clear
 	case listed:
 		mode := e.word("programs.else")
-		return !one.Clear && mode != "" && mode != programsOff && !slices.ContainsFunc(e.of(one.Key), func(old Entry) bool { return old.Value == one.Value })
+		return !one.Clear && mode != "" && mode != programsOff && !slices.ContainsFunc(e.entriesFor(one.Key), func(old Entry) bool { return old.Value == one.Value })
 	case subset:
-		return !one.Clear && !slices.ContainsFunc(e.of(one.Key), func(old Entry) bool {
+		return !one.Clear && !slices.ContainsFunc(e.entriesFor(one.Key), func(old Entry) bool {
 			base, wild := strings.CutSuffix(old.Value, "*")
 			return old.Value == one.Value || wild && strings.HasPrefix(one.Value, base)
 		})

@@ -30,8 +30,8 @@ func Propose(all []Seen) []byte {
 	return write(places, left, true)
 }
 
-// place is a destination with what was asked of it.
-type place struct {
+// seenDestination is a destination with what was asked of it.
+type seenDestination struct {
 	host     string
 	port     int
 	kind     HostKind
@@ -41,8 +41,8 @@ type place struct {
 }
 
 // gather sorts observations by their destination.
-func gather(all []Seen) (places []*place, left []string) {
-	found := map[string]*place{}
+func gather(all []Seen) (places []*seenDestination, left []string) {
+	found := map[string]*seenDestination{}
 	for _, s := range all {
 		host, err := hostName(s.Host)
 		if err == nil && (s.Port < 1 || s.Port > 65535 || loopbackName(host) || strings.HasPrefix(host, "*")) {
@@ -59,7 +59,7 @@ func gather(all []Seen) (places []*place, left []string) {
 		key := fmt.Sprint(host, " ", s.Port)
 		p := found[key]
 		if p == nil {
-			p = &place{host: host, port: s.Port, kind: kind, requests: map[string]map[string]bool{}}
+			p = &seenDestination{host: host, port: s.Port, kind: kind, requests: map[string]map[string]bool{}}
 			found[key] = p
 			places = append(places, p)
 		}
@@ -78,7 +78,7 @@ func gather(all []Seen) (places []*place, left []string) {
 		}
 		p.requests[method][path] = true
 	}
-	slices.SortFunc(places, func(a, b *place) int {
+	slices.SortFunc(places, func(a, b *seenDestination) int {
 		return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(b.port, a.port))
 	})
 	slices.Sort(left)
@@ -90,7 +90,7 @@ type proposal struct{ methods, paths []string }
 
 // proposals are the entries for a place with seen requests. Each method gets only the
 // paths that it was seen with.
-func (p *place) proposals() []proposal {
+func (p *seenDestination) proposals() []proposal {
 	methods := map[string][]string{} // by path
 	for _, method := range slices.Sorted(maps.Keys(p.requests)) {
 		for _, path := range generalise(slices.Sorted(maps.Keys(p.requests[method]))) {
@@ -110,7 +110,7 @@ func (p *place) proposals() []proposal {
 }
 
 // entriesOf counts the entries that places take.
-func entriesOf(places []*place) (n int) {
+func entriesOf(places []*seenDestination) (n int) {
 	for _, p := range places {
 		n += 1
 		if !p.open {
@@ -122,11 +122,11 @@ func entriesOf(places []*place) (n int) {
 
 // write is the file. coarse leaves out methods and paths, where with them it
 // would be too long.
-func write(places []*place, left []string, coarse bool) []byte {
+func write(places []*seenDestination, left []string, coarse bool) []byte {
 	var b strings.Builder
 	b.WriteString("version: 1\n")
 	if len(places) == 0 {
-		b.WriteString("# no destination was asked for\n")
+		b.WriteString("# no destination was requested\n")
 	} else {
 		b.WriteString("network:\n  allow:\n")
 	}
@@ -159,7 +159,7 @@ func write(places []*place, left []string, coarse bool) []byte {
 }
 
 // text is the place as a destination that is written as text.
-func (p *place) text() string {
+func (p *seenDestination) text() string {
 	r := HostRule{Host: p.host, Ports: []int{p.port}}
 	if p.kind != defaultKind(p.port) {
 		r.Kind = p.kind
@@ -168,7 +168,7 @@ func (p *place) text() string {
 }
 
 // write writes the place as mappings with methods and paths.
-func (p *place) write(b *strings.Builder) {
+func (p *seenDestination) write(b *strings.Builder) {
 	for i, one := range p.proposals() {
 		fmt.Fprintf(b, "    - host: %s", scalar(p.host))
 		if i == 0 {

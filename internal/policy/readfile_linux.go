@@ -38,7 +38,7 @@ func readPolicy(path string, uid int, project bool) ([]byte, error) {
 	case !project && st.Mode&0o022 != 0:
 		return nil, fault(at, "chmod go-w "+quote(path), "can be written by others (mode %#o)", st.Mode&0o777)
 	case st.Size > MaxFile:
-		return nil, fault(at, "", "is %d bytes long; a policy may have %d", st.Size, MaxFile)
+		return nil, fault(at, "", "is %d bytes long; a policy may have at most %d", st.Size, MaxFile)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {

@@ -11,7 +11,7 @@ var recordKeys = []key{
 	{name: "record",
 		doc: "The record of the run, outside every view. What Holdfast itself decides is in it at every level."},
 	{name: "record.level", kind: &words, words: []string{string(RecordStandard), string(RecordFull)}, project: raises, example: "full",
-		doc: "`standard`: what is executed, changed, connected to or refused. `full`: every open for reading too. The flag is `--record`. With `record` under `without` no system calls are recorded, whatever stands here."},
+		doc: "`standard`: what is executed, changed, connected to or refused. `full`: every open for reading too. The flag is `--record`. With `record` under `without` no system calls are recorded, whatever this key says."},
 	{name: "record.anchor", kind: &anchors, project: never, example: "[\"file:~/anchors/holdfast\", syslog, https://anchor.example.org/holdfast]",
 		doc: anchorDoc},
 }
@@ -47,7 +47,7 @@ const (
 	RecordFull     RecordLevel = "full"     // every open for reading too
 )
 
-const anchorDoc = "Where the signed head of the log is published besides Holdfast's own state, so that a log that was cut or written anew can be told: `file:PATH`, a file outside of all that is in view; `syslog`, the syslog daemon of the host; or a URL with `https` (`http` to loopback only) that the head is sent to by POST."
+const anchorDoc = "Where the signed head of the log is published besides Holdfast's own state, so that a truncated or rewritten log is detected: `file:PATH`, a file outside of all that is in view; `syslog`, the syslog daemon of the host; or a URL with `https` (`http` to loopback only) that the head is sent to by POST."
 
 // Anchor is one place where the head of the log is published, so that a log that was
 // truncated or rewritten can be distinguished from the original.
@@ -62,7 +62,7 @@ type Anchor struct {
 func anchorText(text string) (a Anchor, hint string, err error) {
 	if path, ok := strings.CutPrefix(text, "file:"); ok {
 		if strings.HasPrefix(path, "//") {
-			return a, "write file:/PATH", fmt.Errorf("the anchor %q is a URL; what stands behind file: is a path", printable(text))
+			return a, "write file:/PATH", fmt.Errorf("the anchor %q is a URL; what follows file: is a path", printable(text))
 		}
 		path, err = fileText(path)
 		return Anchor{Kind: "file", Address: path}, "", err
@@ -75,7 +75,7 @@ func anchorText(text string) (a Anchor, hint string, err error) {
 		if near := nearest(text, []string{"syslog"}); near != "" {
 			return a, known, fmt.Errorf("unknown anchor %q, did you mean %q?", printable(text), near)
 		}
-		return a, known, fmt.Errorf("%q is not a place for the head of a log", printable(text))
+		return a, known, fmt.Errorf("%q is not an anchor", printable(text))
 	}
 	if err := endpoint(text, false); err != nil {
 		return a, "", fmt.Errorf("the anchor: %w", err)
@@ -98,14 +98,14 @@ func (a Anchor) String() string {
 func (p *Plan) record(e Effective) {
 	p.Honeytokens = e.word("honeytokens") != "off"
 	p.Record.Level = RecordFull // the default; every profile sets one
-	if all := e.of("record.level"); len(all) > 0 {
+	if all := e.entriesFor("record.level"); len(all) > 0 {
 		one := all[len(all)-1]
 		p.Record.Level, p.Record.Origin = RecordLevel(one.Value), one.Origin
 	}
-	for _, one := range e.of("without") {
+	for _, one := range e.entriesFor("without") {
 		if Guarantee(one.Value) == Recording {
 			p.Notes = append(p.Notes, one.Origin.String()+": no system call is recorded (record.level "+string(p.Record.Level)+" of "+p.Record.Origin.String()+
-				" is off): what is executed, read, changed or refused by the kernel will not be known, and rules about it raise nothing; what Holdfast decides itself is recorded all the same")
+				" is off): what is executed, read, changed or refused by the kernel will not be known, and rules about it raise nothing; what Holdfast decides itself is recorded nevertheless")
 			p.Record.Level, p.Record.Origin = RecordOff, one.Origin
 			return
 		}

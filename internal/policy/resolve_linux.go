@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-var errMoved = errors.New("it was replaced while it was looked at")
+var errMoved = errors.New("it was replaced while it was being checked")
 
 const noLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
@@ -23,7 +23,7 @@ func locate(path string) (located, error) {
 	var links []link
 	fd, err := openPlain(path)
 	if errors.Is(err, unix.ENOSYS) {
-		return located{}, fmt.Errorf("%s: openat2 is not there: the kernel is older than 5.6, or holdfast runs inside another boundary, which it cannot", path)
+		return located{}, fmt.Errorf("%s: openat2 is not available: the kernel is older than 5.6, or holdfast runs inside another sandbox, which is not supported", path)
 	}
 	if errors.Is(err, unix.ELOOP) {
 		fd, links, _, err = follow(path)
@@ -45,7 +45,7 @@ func identify(fd int, path string) (located, error) {
 	}
 	real, err := nameOf(fd)
 	if err != nil {
-		return located{}, fmt.Errorf("asking for the name of %s: %w", path, err)
+		return located{}, fmt.Errorf("reading the real name of %s: %w", path, err)
 	}
 	if !strings.HasPrefix(real, "/") || strings.ContainsAny(real, "\n\r") {
 		return located{}, fmt.Errorf("%s has the name %q, which cannot be used", path, printable(real))

@@ -35,7 +35,7 @@ func Rows(e Effective, p Plan) []Row {
 // rows are the entries of some keys as they were written.
 func (e Effective) rows(keys ...string) (out []Row) {
 	for _, key := range keys {
-		for _, one := range e.of(key) {
+		for _, one := range e.entriesFor(key) {
 			out = append(out, Row{key, one.Value, one.Origin.String()})
 		}
 	}
@@ -51,10 +51,10 @@ func rowsOf[T any](section string, all []T, row func(T) (value fmt.Stringer, ori
 	return out
 }
 
-// shown is a text that a row shows.
-type shown string
+// cellText is a text that a row shows.
+type cellText string
 
-func (s shown) String() string { return string(s) }
+func (s cellText) String() string { return string(s) }
 
 // Text lays rows out in columns, one section after the other.
 func Text(rows []Row) string {

@@ -14,7 +14,7 @@ import (
 // toolKeys are those of the section tools.
 var toolKeys = []key{
 	{name: "tools",
-		doc: "What agents may call, as far as they ask. The boundary holds without these rules."},
+		doc: "What agents that ask may call. The boundary holds without these rules."},
 	{name: "tools.deny", kind: &toolRules, project: adds, example: "[WebFetch, {tool: Bash, when: 'arguments.command.contains(\"sudo\")', reason: there is no sudo here}]",
 		doc: toolsDoc},
 }
@@ -34,7 +34,7 @@ const toolsDoc = "Calls of an agent's tools that its hooks deny (docs/agents.md)
 	"| `agent` | who calls: `claude`, `codex`, `gemini`, `qwen`, `copilot`, `opencode`, likewise |\n" +
 	"| `when` | a condition (CEL) on `tool`, `server`, `agent`, `arguments` (the first level of them, as texts: `arguments.command.contains(\"sudo\")`) and `detail` |\n" +
 	"| `reason` | what the agent is told |\n\n" +
-	"It is the agent that asks and that obeys: what must not happen is for the boundary, which does not listen to agents. A rule takes effect when a run begins."
+	"The agent itself asks and obeys; what must never happen is for the boundary to prevent, which does not depend on the agent. A rule takes effect when a run begins."
 
 // ToolRule denies calls of an agent's tools. The agent's description of a call is not
 // proof, so a rule can only take away, never give.
@@ -77,7 +77,7 @@ func (d *decoder) tool(key string, n *yaml.Node) bool {
 		return true
 	}
 	if len(r.Tools)+len(r.Servers)+len(r.Agents) == 0 && r.When == "" {
-		d.fail(n, "for example {tool: Bash, when: 'arguments.command.contains(\"sudo\")'}", "a rule for tools says of no call that it is meant")
+		d.fail(n, "for example {tool: Bash, when: 'arguments.command.contains(\"sudo\")'}", "a rule for tools needs tool, server, agent or when")
 		return true
 	}
 	d.add(n, Entry{Key: key, Value: r.String(), Tool: &r})
@@ -115,7 +115,7 @@ func toolShape() map[string]any {
 
 // tools takes the rules for tools over into the plan.
 func (p *Plan) tools(e Effective) {
-	for _, one := range e.of("tools.deny") {
+	for _, one := range e.entriesFor("tools.deny") {
 		r := *one.Tool
 		r.Origin = one.Origin
 		p.Tools = append(p.Tools, r)
@@ -154,7 +154,7 @@ func (p Plan) DenyTool(c ToolCall) (reason, rule string) {
 // denies reports whether a rule is about a call. A condition about arguments that
 // are not all there cannot be said to be false.
 func (r ToolRule) denies(c ToolCall) (bool, error) {
-	if !among(r.Tools, c.Tool) || !among(r.Servers, c.Server) || !among(r.Agents, c.Agent) {
+	if !matchesAny(r.Tools, c.Tool) || !matchesAny(r.Servers, c.Server) || !matchesAny(r.Agents, c.Agent) {
 		return false, nil
 	}
 	if r.condition == nil {
@@ -168,9 +168,9 @@ func (r ToolRule) denies(c ToolCall) (bool, error) {
 	}}))
 }
 
-// among reports whether a name matches one of some patterns, in which * matches any
+// matchesAny reports whether a name matches one of some patterns, in which * matches any
 // part; without patterns it always does. Case is ignored, because agents do not agree
 // on how their tools are called.
-func among(patterns []string, name string) bool {
+func matchesAny(patterns []string, name string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return matchStars(strings.ToLower(p), strings.ToLower(name)) })
 }

@@ -47,7 +47,7 @@ func (p Plan) AskTool(c ToolCall, private []string, resolve func(string) string)
 // askPath says why a path cannot be read, or written.
 func (p Plan) askPath(path string, write bool, private []string) (reason, rule string) {
 	x := explainer{plan: p}
-	if r, hides := x.among(path, p.Hidden); hides {
+	if r, hides := x.findProtected(path, p.Hidden); hides {
 		return "hidden as a secret", "secret " + r.Rule
 	}
 	if r, keeps := x.protected(path); keeps && write {
@@ -85,7 +85,7 @@ func (p Plan) askHost(host string) (reason, rule string) {
 	if slices.ContainsFunc(p.Allow, func(r HostRule) bool { return covers(r.Host, name) }) {
 		return "", ""
 	}
-	return "is no host that the policy allows", "network"
+	return "is not a host that the policy allows", "network"
 }
 
 // argumentPath is a path among the arguments of a tool.

@@ -36,10 +36,10 @@ func TestAskTool(t *testing.T) {
 		{"Bash", `{"command":"cat /home/other/x"}`, ""}, // a command is no path
 		{"WebFetch", `{"url":"https://packages.example.org/x"}`, ""},
 		{"WebFetch", `{"url":"https://a.example.net./x"}`, ""},
-		{"WebFetch", `{"url":"https://evil.example.com/x"}`, "evil.example.com is no host that the policy allows"},
-		{"WebFetch", `{"url":"http://evil.example.com/x"}`, "evil.example.com is no host that the policy allows"},
+		{"WebFetch", `{"url":"https://evil.example.com/x"}`, "evil.example.com is not a host that the policy allows"},
+		{"WebFetch", `{"url":"http://evil.example.com/x"}`, "evil.example.com is not a host that the policy allows"},
 		{"WebFetch", `{"url":"http://127.0.0.1:3000/x"}`, ""},
-		{"web_fetch", `{"prompt":"look at <https://evil.example.com/x> now"}`, "evil.example.com is no host"},
+		{"web_fetch", `{"prompt":"look at <https://evil.example.com/x> now"}`, "evil.example.com is not a host"},
 		{"Read", `{"file_path":"/home/other/\u001b[2J"}`, `/home/other/\x1b[2J is not in view`},
 		{"Read", `{"file_path":5}`, ""},
 		{"Read", `broken`, ""},

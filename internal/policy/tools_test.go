@@ -54,15 +54,15 @@ func TestDenyTool(t *testing.T) {
 
 func TestRulesForToolsAreRefused(t *testing.T) {
 	for _, tt := range []struct{ rule, want string }{
-		{`{}`, "says of no call that it is meant"},
-		{`{reason: x}`, "says of no call that it is meant"},
+		{`{}`, "needs tool, server, agent or when"},
+		{`{reason: x}`, "needs tool, server, agent or when"},
 		{`{tool: Bash, wen: x}`, `unknown key "wen" in a rule for tools, did you mean "when"?`},
 		{`{tool: Bash, when: 'argument.command == ""'}`, `did you mean "arguments"?`},
 		{`{tool: Bash, when: tool}`, "a condition is true or false"},
 		{`{tool: []}`, "is an empty list"},
 		{`[Bash]`, "is a list"},
 		{`" Bash"`, "begins or ends with a space"},
-		{`{tool: Bash, tool: Read}`, "stands here again"},
+		{`{tool: Bash, tool: Read}`, "is repeated"},
 		{`{tool: "` + strings.Repeat("x", 501) + `"}`, "longer than"},
 		{`null`, "is empty"},
 	} {
@@ -81,7 +81,7 @@ func TestStars(t *testing.T) {
 		{"*", "", true}, {"*", "x", true}, {"a*", "a", true}, {"*a", "ba", true}, {"a*a", "a", false}, {"a*a", "aa", true},
 		{"a*b*c", "axxbxxc", true}, {"a*b*c", "axxcxxb", false}, {"**", "x", true}, {"a*b*b", "ab", false}, {"", "", true}, {"", "x", false},
 	} {
-		if got := among([]string{tt.pattern}, tt.name); got != tt.want {
+		if got := matchesAny([]string{tt.pattern}, tt.name); got != tt.want {
 			t.Errorf("%q, %q: %t", tt.pattern, tt.name, got)
 		}
 	}

@@ -20,7 +20,7 @@ func pathText(text string) error {
 	case strings.ContainsAny(text, "\x00\n\r"):
 		return fmt.Errorf("the path \"%s\" contains a NUL or a line break", printable(text))
 	case len(text) > 4095:
-		return fmt.Errorf("a path of %d bytes; the kernel takes 4095", len(text))
+		return fmt.Errorf("a path of %d bytes; the kernel allows at most 4095", len(text))
 	case slices.Contains(strings.Split(text, "/"), ".."):
 		return fmt.Errorf("the path %q goes up with ..; write the absolute path that is meant", printable(text))
 	case strings.HasPrefix(text, "~") && text != "~" && !strings.HasPrefix(text, "~/"):
@@ -32,7 +32,7 @@ func pathText(text string) error {
 // fileText checks the path of a file that is a source, or part of one.
 func fileText(text string) (string, error) {
 	if strings.HasSuffix(text, "?") {
-		return "", fmt.Errorf("the path %q may not be missing", printable(text))
+		return "", fmt.Errorf("the path %q cannot be optional: remove the ?", printable(text))
 	}
 	return text, pathText(text)
 }

@@ -14,11 +14,11 @@ var workspaceKeys = []key{
 	{name: "workspace",
 		doc: "The directory that the command works in; the only tree of the host that it may change unless `filesystem.write` names more."},
 	{name: "workspace.mode", kind: &words, words: []string{"direct", "review"}, project: raises, example: "review",
-		doc: "`direct`: changes are made in the tree itself. `review`: the command works on a copy-on-write view, and what it changed waits for `holdfast review`; the tree itself is not changed by the run, but for what `filesystem.write` and `workspace.outputs` name. The flag is `--review`."},
+		doc: "`direct`: changes are made in the tree itself. `review`: the command works on a copy-on-write view, and its changes wait for `holdfast review`; the run does not change the tree itself, except for what `filesystem.write` and `workspace.outputs` name. The flag is `--review`."},
 	{name: "workspace.view", kind: &words, words: []string{string(ViewAuto), string(ViewOverlay), string(ViewCopy)}, project: ignored, example: "copy",
 		doc: "How mode `review` makes its view. `overlay`: a layer over the tree, at no cost at the start; the rename of a directory that was there before is refused with EXDEV, which `mv` and `npm` work around and `git mv` does not. `copy`: the tree is copied first, and everything works. `auto`: the layer, and the copy where the host cannot lay one, or where files that the command may change are of another group or user than it has first, as in a tree that a group shares: the kernel refuses to change them in a layer (EOVERFLOW)."},
 	{name: "workspace.scratch", kind: &words, words: []string{"off", "on"}, project: ignored, example: "on",
-		doc: "`on`: a private directory on disk for what a build needs and nobody keeps, in `HOLDFAST_SCRATCH`. It is empty at the start, gone at the end, and counts against `limits.disk`. The flag is `--scratch`."},
+		doc: "`on`: a private directory on disk for the temporary files of a build, named in `HOLDFAST_SCRATCH`. It is empty at the start, gone at the end, and counts against `limits.disk`. The flag is `--scratch`."},
 	{name: "workspace.outputs", kind: &paths, project: clears, example: "[dist]",
 		doc: "Directories for results: writable on the host, at their place, also where the workspace is read-only. One that is missing is made, but not the directory it is in. What your host would execute or obey, and secrets, are protected, hidden and held back in them as in any workspace. `HOLDFAST_OUTPUT` is the first of them. The flag is `--output`."},
 	{name: "workspace.readonly", kind: &paths, project: adds, example: "[vendor]",
@@ -43,8 +43,8 @@ var sourceTrees = []string{"/usr/src", "/usr/local/src"}
 // sharedRoots may not be a workspace themselves; a directory in them may.
 var sharedRoots = []string{"/", "/home", "/media", "/mnt", "/nix", "/opt", "/root", "/snap", "/srv", "/tmp", "/var", "/var/lib", "/var/cache", "/var/log", "/var/spool", "/var/tmp", "/usr/src", "/usr/local/src"}
 
-// place finds the workspace and the working directory in it.
-func (e *Effective) place(o Options) error {
+// findWorkspace finds the workspace and the working directory in it.
+func (e *Effective) findWorkspace(o Options) error {
 	given := o.Workspace
 	if given == "" {
 		given = o.Host.Dir
@@ -66,9 +66,9 @@ func (e *Effective) place(o Options) error {
 	if !at.dir {
 		return fault(Origin{}, "name the directory that it is in", "the workspace %s is not a directory", at.path)
 	}
-	bad := o.Host.untrusted(at, nil)
+	bad := o.Host.findUntrustedLink(at, nil)
 	if bad == nil {
-		bad = o.Host.shipped(at)
+		bad = o.Host.findShippedLink(at)
 	}
 	if bad != nil {
 		return fault(Origin{}, bad.hint("--workspace"), "the workspace %s: %s", quote(printable(given)), bad)
@@ -105,7 +105,7 @@ func (h Host) workspace(path string) error {
 	if one := h.executed(path, true); one != "" {
 		return fault(Origin{}, "work on a copy of it elsewhere", "the workspace %s is or contains %s, which your account executes or obeys later", path, filepath.Join(h.Home, one))
 	}
-	for _, own := range h.own() {
+	for _, own := range h.ownPaths() {
 		if own.path == "" {
 			continue
 		}
@@ -119,13 +119,13 @@ func (h Host) workspace(path string) error {
 	return nil
 }
 
-// outside refuses a policy file that the command could change.
-func (e *Effective) outside(h Host, file string) error {
+// checkPolicyFile refuses a policy file that the command could change.
+func (e *Effective) checkPolicyFile(h Host, file string) error {
 	at, err := locate(file)
 	if err != nil {
 		return err
 	}
-	if bad := h.untrusted(at, []writable{{e.Workspace, "the workspace"}}); bad != nil {
+	if bad := h.findUntrustedLink(at, []writable{{e.Workspace, "the workspace"}}); bad != nil {
 		return fault(Origin{File: file}, bad.hint("--policy"), "%s", bad)
 	}
 	if within(at.path, e.Workspace) {

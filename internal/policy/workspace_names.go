@@ -46,7 +46,7 @@ func (p *Plan) names(e Effective) {
 }
 
 func (e Effective) patterns(key string) (out []Pattern) {
-	for _, one := range e.of(key) {
+	for _, one := range e.entriesFor(key) {
 		out = append(out, Pattern{one.Value, one.Origin})
 	}
 	return out
@@ -76,11 +76,11 @@ func (p Plan) Within(r Protected) string {
 }
 
 func (x explainer) protected(path string) (Protected, bool) {
-	return x.among(path, slices.Concat(x.plan.Protect, x.plan.HardLinks))
+	return x.findProtected(path, slices.Concat(x.plan.Protect, x.plan.HardLinks))
 }
 
-// among finds the row that path is or lies below.
-func (x explainer) among(path string, rows []Protected) (Protected, bool) {
+// findProtected finds the row that path is or lies below.
+func (x explainer) findProtected(path string, rows []Protected) (Protected, bool) {
 	for _, p := range rows {
 		if within(path, x.plan.Within(p)) {
 			return p, true

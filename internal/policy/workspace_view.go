@@ -24,7 +24,7 @@ const ScratchDir = "/var/scratch"
 // output puts a directory for results into view. One that is not there has its
 // place where the directory it is in is, by its own name.
 func (v *view) output(one Entry) *Error {
-	given := v.given(one)
+	given := v.entryPath(one)
 	at, err := v.locate(given)
 	if errors.Is(err, fs.ErrNotExist) {
 		var parent located
@@ -80,14 +80,14 @@ func (p *Plan) show(e Effective, v *view) error {
 		p.Review = false
 		p.Notes = append(p.Notes, "workspace.mode review: the whole workspace is read-only (workspace.readonly), so there is nothing to review")
 	default:
-		return fault(p.Paths[i].Origin, "take the entry away, or say workspace.mode: direct",
-			"%s access to the whole workspace would pass by workspace.mode review", p.Paths[i].Access)
+		return fault(p.Paths[i].Origin, "remove the entry, or set workspace.mode: direct",
+			"%s access to the whole workspace would bypass workspace.mode review", p.Paths[i].Access)
 	}
 	return nil
 }
 
-// own are the places that a run has in addition to those that its policy names.
-func (p Plan) own() []PathRule {
+// ownRules are the places that a run has in addition to those that its policy names.
+func (p Plan) ownRules() []PathRule {
 	rules := []PathRule{{Path: p.Workspace, Access: Write, Origin: Origin{File: "workspace"}}}
 	if p.Scratch {
 		rules = append(rules, PathRule{Path: ScratchDir, Access: Copy, Origin: Origin{File: "workspace.scratch"}})

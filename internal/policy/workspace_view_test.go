@@ -18,7 +18,7 @@ func TestReviewModeInPlans(t *testing.T) {
 		{name: "a file asks for it", file: "version: 1\nworkspace: {mode: review, view: copy}\n", review: true},
 		{name: "production asks for it", file: "version: 1\nextends: production\n", review: true},
 		{name: "of a workspace that is read-only there is nothing to review", file: "version: 1\nworkspace: {mode: review, readonly: [.]}\n"},
-		{name: "nothing may pass by it", flags: []string{"workspace.mode", "review", "filesystem.write", "."}, wrong: "would pass by workspace.mode review"},
+		{name: "nothing may pass by it", flags: []string{"workspace.mode", "review", "filesystem.write", "."}, wrong: "would bypass workspace.mode review"},
 		{name: "a word that is none", file: "version: 1\nworkspace: {view: magic}\n", wrong: "workspace.view"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -187,7 +187,7 @@ func (a *applier) unsafeReason(c *Change) string {
 	case c.Kind == History || c.Kind == TypeChanged:
 		return "it needs a decision of its own"
 	case c.hunks != nil:
-		return "it was decided about in part"
+		return "it was decided in part only"
 	}
 	for _, p := range []string{string(c.Path), string(c.From)} {
 		for i := range len(p) {
@@ -242,7 +242,7 @@ func (a *applier) refuse(path workspace.Name, format string, args ...any) {
 }
 
 // markApplied notes that all of c is in the workspace.
-func (a *applier) markApplied(c *Change, d *done) {
+func (a *applier) markApplied(c *Change, d *appliedState) {
 	c.Applied = true
 	a.saved.entry(c).Done = d
 	a.rep.Applied = append(a.rep.Applied, c.Path)

@@ -80,7 +80,7 @@ func (a *applier) carry(steps []*work) error {
 	for _, w := range steps {
 		notes = append(notes, note{Intent: &w.in})
 	}
-	if err := a.j.add(true, notes...); err != nil {
+	if err := a.j.appendNotes(true, notes...); err != nil {
 		return err
 	}
 	a.j.open += len(steps)
@@ -165,12 +165,12 @@ func (a *applier) prepareAll(steps []*work) error {
 		}
 		w.in.Done.Left = w.ours
 		note.Made = append(note.Made, w.ino)
-		note.Lefts = append(note.Lefts, left{w.in.Step, w.ours})
+		note.Lefts = append(note.Lefts, stepResult{w.in.Step, w.ours})
 	}
 	if len(note.Made) == 0 {
 		return nil
 	}
-	return a.j.add(true, note)
+	return a.j.appendNotes(true, note)
 }
 
 // removeTemp removes a temporary that will not be used.
@@ -194,7 +194,7 @@ func (a *applier) removeTemp(w *work) {
 
 // endStep writes into the journal that a step is over, with nothing left to remove.
 func (a *applier) endStep(w *work, did bool) {
-	if a.j.add(false, note{End: w.in.Step, Did: did}) == nil {
+	if a.j.appendNotes(false, note{End: w.in.Step, Did: did}) == nil {
 		a.j.open--
 	}
 }
@@ -236,7 +236,7 @@ func (a *applier) isOurs(w *work) bool {
 // takeAway removes a file or a link that is what it should be.
 func (a *applier) takeAway(w *work) error {
 	if !a.isInPlace(w.at) {
-		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+		return &conflictError{fmt.Sprintf("directory %q was moved away in the meantime", w.at)}
 	}
 	err := a.d.rename(w.dir, w.name, w.tempDir, w.in.Temp, unix.RENAME_NOREPLACE)
 	if absent(err) {
@@ -252,5 +252,5 @@ func (a *applier) takeAway(w *work) error {
 	if e := a.d.rename(w.tempDir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE); e != nil {
 		return errors.Join(err, fmt.Errorf("putting it back (it is named %q now): %w", w.in.Temp, e))
 	}
-	return &conflictError{"it was changed meanwhile"}
+	return &conflictError{"it was changed in the meantime"}
 }

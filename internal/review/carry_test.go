@@ -24,7 +24,7 @@ func (f *field) planned(a *applier, beside, prepare bool) *work {
 	}
 	a.crossMount = beside
 	w := a.work(&Change{Path: "d/a", Type: File, Mode: 0o644}, put, "d/a", dir)
-	w.ours, w.whole, w.in.Done = State{Type: File, Mode: 0o644}, true, &done{}
+	w.ours, w.whole, w.in.Done = State{Type: File, Mode: 0o644}, true, &appliedState{}
 	if w.in.Was, err = readExpected(dir, "a"); err != nil {
 		f.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestStepThatFails(t *testing.T) {
 		{"two file systems", put, "d/a=old", false, nil, func(string) func(string, bool) error { return breaks("rename", 1, unix.EXDEV) }, "cross-device", 1, 1},
 		{"two file systems, and it was beside its place", put, "d/a=old", true, nil, func(string) func(string, bool) error { return breaks("rename", 1, unix.EXDEV) }, "cross-device", 0, 0},
 		{"something appeared", put, "d/", false, write, nil, "appeared", 0, 0},
-		{"it was changed", put, "d/a=old", false, write, nil, "changed meanwhile", 0, 0},
+		{"it was changed", put, "d/a=old", false, write, nil, "changed in the meantime", 0, 0},
 		{"it was exchanged at once", put, "d/", false, nil, func(ws string) func(string, bool) error {
 			return func(op string, done bool) error {
 				if op == "rename" && done {
@@ -88,7 +88,7 @@ func TestStepThatFails(t *testing.T) {
 			}
 		}, "replaced twice", 1, 1},
 		{"it is taken away", remove, "d/a=old", false, nil, nil, "", 0, 0},
-		{"what is taken away was changed", remove, "d/a=old", false, write, nil, "changed meanwhile", 0, 0},
+		{"what is taken away was changed", remove, "d/a=old", false, write, nil, "changed in the meantime", 0, 0},
 		{"it cannot be taken away", remove, "d/a=old", false, nil, func(string) func(string, bool) error { return breaks("rename", 1, unix.EIO) }, "input/output", 1, 0},
 		{"it cannot be taken away to another file system", remove, "d/a=old", false, nil, func(string) func(string, bool) error { return breaks("rename", 1, unix.EXDEV) }, "cross-device", 1, 0},
 		{"its bits cannot be set", chmod, "d/a=old", false, nil, func(string) func(string, bool) error { return breaks("chmod", 1, unix.EIO) }, "input/output", 0, 0},
@@ -262,7 +262,7 @@ func TestWhatIsPutOutAgain(t *testing.T) {
 		{"it was there", "d/a=old", true, "old", nil, "", []string{"d/", "0644 d/a=old"}, nil, 0},
 		{"it was there, and was exchanged too", "d/a=old", true, "bad", nil, "", []string{"d/"}, nil, 0},
 		{"it was there, and cannot be put back", "d/a=old", true, "old", breaks("rename", 1, unix.EIO), "putting it back", nil, nil, 1},
-		{"it cannot be taken out", "d/", true, "", breaks("rename", 1, unix.EIO), "taking it out again", []string{"d/", "0644 d/a=evil"}, nil, 0},
+		{"it cannot be taken out", "d/", true, "", breaks("rename", 1, unix.EIO), "removing it again", []string{"d/", "0644 d/a=evil"}, nil, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := newField(t, Overlay).lower(row.lower).upper("d/a=ours")

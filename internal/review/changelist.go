@@ -50,10 +50,10 @@ func (l ChangeList) Keep(dir string) error {
 		l.Changes = l.Changes[:maxListed]
 	}
 	if err := l.save(dir); err != nil {
-		return fmt.Errorf("keeping the list of what changed: %w", err)
+		return fmt.Errorf("saving the list of changes: %w", err)
 	}
 	if err := prune(filepath.Dir(dir), l.Ended); err != nil {
-		return fmt.Errorf("removing old lists of what changed: %w", err)
+		return fmt.Errorf("removing old lists of changes: %w", err)
 	}
 	return nil
 }
@@ -120,14 +120,14 @@ func prune(reviews string, now time.Time) error {
 func ReadChangeList(dir string) (*ChangeList, error) {
 	data, err := os.ReadFile(filepath.Join(dir, listFile))
 	if err != nil {
-		return nil, fmt.Errorf("reading the list of what changed: %w", err)
+		return nil, fmt.Errorf("reading the list of changes: %w", err)
 	}
 	var d ChangeList
 	if err := json.Unmarshal(data, &d); err != nil {
-		return nil, fmt.Errorf("reading the list of what changed in %s: %w", dir, err)
+		return nil, fmt.Errorf("reading the list of changes in %s: %w", dir, err)
 	}
 	if d.Version != 1 {
-		return nil, fmt.Errorf("reading the list of what changed in %s: version %d is not known", dir, d.Version)
+		return nil, fmt.Errorf("reading the list of changes in %s: version %d is not known", dir, d.Version)
 	}
 	return &d, nil
 }

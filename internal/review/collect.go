@@ -29,10 +29,10 @@ func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 	}
 	src = s.Source
 	if src.Mode != Overlay && src.Mode != Copy {
-		return nil, fmt.Errorf("collecting changes of a run in mode %q: only those of an overlay or a copy can be", src.Mode)
+		return nil, fmt.Errorf("collecting changes of a run in mode %q: only an overlay or a copy has changes to collect", src.Mode)
 	}
 	s.Mode, s.Root = src.Mode, workspace.Name(src.Workspace)
-	if s.saved, err = loadSaved(src.Dir); err != nil {
+	if s.saved, err = loadDecisions(src.Dir); err != nil {
 		return nil, err
 	}
 	if s.trees, err = openTrees(src); err != nil {
@@ -56,14 +56,14 @@ func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 // settleDead ends what an interrupted apply began: until then some paths of the
 // workspace have other names.
 func (s *Set) settleDead(ctx context.Context) (err error) {
-	if s.trees.gone, err = s.saved.gone(); err != nil {
+	if s.trees.gone, err = s.saved.createdPaths(); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(s.Source.Dir + "/journal"); err != nil {
 		return nil
 	}
-	if err := s.saved.hold(); err != nil {
-		s.Notes = append(s.Notes, fmt.Sprintf("what is shown is being applied, or could not be looked after: %v", err))
+	if err := s.saved.acquire(); err != nil {
+		s.Notes = append(s.Notes, fmt.Sprintf("the changes shown are being applied, or an earlier apply could not be finished: %v", err))
 		return nil
 	}
 	defer s.saved.release()
@@ -76,7 +76,7 @@ func (s *Set) settleDead(ctx context.Context) (err error) {
 		return nil
 	}
 	s.recovered = a.rep.Recovered
-	s.trees.gone, err = s.saved.gone()
+	s.trees.gone, err = s.saved.createdPaths()
 	return err
 }
 
@@ -84,10 +84,10 @@ func (s *Set) settleDead(ctx context.Context) (err error) {
 func (s *Set) checkWorkspace() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.trees.tree, &st); err != nil {
-		return fmt.Errorf("looking at the workspace: %w", err)
+		return fmt.Errorf("checking the workspace: %w", err)
 	}
 	if s.ino != 0 && (st.Ino != s.ino || st.Dev != s.dev) {
-		return fmt.Errorf("another directory is in the place of the workspace %s that the run began with", s.Source.Workspace)
+		return fmt.Errorf("the workspace %s is not the directory that the run started with", s.Source.Workspace)
 	}
 	return nil
 }
@@ -165,4 +165,4 @@ func (s *Set) Close() error {
 }
 
 // ErrChanged is a file of the run that is not what was looked at before.
-var ErrChanged = errors.New("what the run left changed meanwhile: look again")
+var ErrChanged = errors.New("what the run left changed in the meantime: look again")

@@ -180,7 +180,7 @@ func TestAnEntryThatIsNotThere(t *testing.T) {
 	} {
 		var err error
 		if row.deleted {
-			err = row.v.deleted(row.entry)
+			err = row.v.addDeleted(row.entry)
 		} else {
 			err = row.v.entry(row.entry, false)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // errNoFile means that a side has no bytes to show.
-var errNoFile = errors.New("it is no regular file on that side")
+var errNoFile = errors.New("it is not a regular file on that side")
 
 // Content opens the file of a change as the run left it, or with base set as it was
 // when the run began; only if that was kept, because the file in the workspace may have

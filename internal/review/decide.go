@@ -46,12 +46,12 @@ func (s *Set) Hold() error {
 		return errList
 	}
 	if s.running {
-		return errors.New("the run goes on: what it changes can be decided about when it has ended")
+		return errors.New("the run is still going: its changes can be decided when it has ended")
 	}
-	if s.saved.held() {
+	if s.saved.isLocked() {
 		return nil
 	}
-	if err := s.saved.hold(); err != nil {
+	if err := s.saved.acquire(); err != nil {
 		return err
 	}
 	if err := s.saved.read(); err != nil {
@@ -80,7 +80,7 @@ func (s *Set) DecideAll(list []*Change, d Decision) error {
 		c.digest, c.Decision, c.hunks = digest, d, nil
 		e := s.saved.entry(c)
 		e.Decision, e.Digest, e.Hunks = d, digest, nil
-		c.Applied = e.done(digest)
+		c.Applied = e.isApplied(digest)
 	}
 	return s.saved.write()
 }
@@ -92,7 +92,7 @@ func (s *Set) DecideHunk(c *Change, d *Diff, hunk int, decision Decision) error 
 		return err
 	}
 	if c.Kind != Modified || c.Type != File || hunk < 0 || hunk >= len(d.Hunks) {
-		return fmt.Errorf("deciding about a part of %q: only lines of a file that was there and is can be taken one by one", c.Path)
+		return fmt.Errorf("deciding about a part of %q: single lines can only be chosen in a file that existed before and still does", c.Path)
 	}
 	digest, err := s.digest(c)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Set) DecideHunk(c *Change, d *Diff, hunk int, decision Decision) error 
 	c.Decision = c.hunks.whole()
 	e := s.saved.entry(c)
 	e.Decision, e.Digest, e.Hunks = c.Decision, digest, c.hunks.by
-	c.Applied = e.done(digest)
+	c.Applied = e.isApplied(digest)
 	return s.saved.write()
 }
 

@@ -27,7 +27,7 @@ func TestWhoMayDecide(t *testing.T) {
 	f := newField(t, Overlay).lower("a=1\n").upper("a=2\n", "new=1\n", "pipe|", "l->a")
 	s := f.collect()
 	s.running = true
-	if err := s.Hold(); err == nil || !strings.Contains(err.Error(), "goes on") {
+	if err := s.Hold(); err == nil || !strings.Contains(err.Error(), "still going") {
 		t.Errorf("while the run goes on: %v", err)
 	}
 	s.running = false

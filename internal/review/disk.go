@@ -77,7 +77,7 @@ func (d *disk) mkdir(dir int, name string, mode uint32, group int) error {
 	// The name may lead to something else by then: in the workspace of another user, a
 	// directory of root that would be given away with all that is in it.
 	if _, err := f.Readdirnames(1); !errors.Is(err, io.EOF) || int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%q was replaced while it was made", name)
+		return fmt.Errorf("%q was replaced while it was being made", name)
 	}
 	return d.setOwnerAndMode(int(f.Fd()), mode, group)
 }
@@ -129,7 +129,7 @@ func (d *disk) symlink(target string, dir int, name string) error {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK || st.Nlink != 1 {
-		return errors.Join(err, fmt.Errorf("%q was replaced while it was made", name))
+		return errors.Join(err, fmt.Errorf("%q was replaced while it was being made", name))
 	}
 	return d.do("chown", func() error {
 		return unix.Fchownat(fd, "", d.uid, d.gid, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW)

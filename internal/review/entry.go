@@ -26,7 +26,7 @@ func (v *comparison) entry(name string, files bool) error {
 	}
 	var st unix.Statx_t
 	if err := status(int(v.l.upper.Fd()), name, &st); err != nil {
-		v.addUnseen(path, "it cannot be looked at: %v", err)
+		v.addUnseen(path, "it cannot be examined: %v", err)
 		return nil
 	}
 	var was old
@@ -34,7 +34,7 @@ func (v *comparison) entry(name string, files bool) error {
 	if v.which == both {
 		var err error
 		if was, had, err = v.l.old(name); err != nil {
-			v.addUnseen(path, "what was there before cannot be looked at: %v", err)
+			v.addUnseen(path, "what was there before cannot be examined: %v", err)
 			return nil
 		}
 	}
@@ -50,7 +50,7 @@ func (v *comparison) entry(name string, files bool) error {
 	}
 	if v.mode == Overlay && (whiteout(&st) || files && st.Size == 0 && v.whiteoutFile(name, &st)) {
 		if had {
-			return v.deleted(name)
+			return v.addDeleted(name)
 		}
 		return nil
 	}
@@ -73,13 +73,13 @@ func (v *comparison) addChange(path, name string, st *unix.Statx_t, was old, had
 		v.newDir(c, rule, below)
 	case c.OldType == Dir:
 		c.Kind = TypeChanged
-		v.add(c, rule)
+		v.keepChange(c, rule)
 		_, below := v.look.Match(path, name, true, false)
 		v.push(job{path: path, which: onlyLower, look: below}, c, rule)
 	case had && c.OldType != c.Type:
 		c.Kind = TypeChanged
 		v.readHead(c, name)
-		v.add(c, rule)
+		v.keepChange(c, rule)
 	case had:
 		v.compare(c, rule, name, st, was)
 	default:
@@ -88,7 +88,7 @@ func (v *comparison) addChange(path, name string, st *unix.Statx_t, was old, had
 			c.note("another name has the same content; here it becomes a file of its own")
 		}
 		v.readHead(c, name)
-		v.add(c, rule)
+		v.keepChange(c, rule)
 	}
 }
 
@@ -123,13 +123,13 @@ func (v *comparison) newDir(c *Change, rule *workspace.Rule, below workspace.Loo
 	case Dir:
 		if c.Mode != c.OldMode {
 			c.Kind = ModeChanged
-			v.add(c, rule)
+			v.keepChange(c, rule)
 		}
 	case None:
 		which = onlyUpper
 	default:
 		c.Kind, which = TypeChanged, onlyUpper
-		v.add(c, rule)
+		v.keepChange(c, rule)
 	}
 	v.push(job{path: string(c.Path), which: which, perm: c.Mode, look: below}, c, rule)
 }
@@ -147,8 +147,8 @@ func (v *comparison) push(j job, c *Change, rule *workspace.Rule) {
 	v.subs = append(v.subs, j)
 }
 
-// deleted lists a name that the run took away, and all below it.
-func (v *comparison) deleted(name string) error {
+// addDeleted lists a name that the run took away, and all below it.
+func (v *comparison) addDeleted(name string) error {
 	if err := v.ctx.Err(); err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (v *comparison) deleted(name string) error {
 	was, had, err := v.l.old(name)
 	if err != nil || !had {
 		if err != nil {
-			v.addUnseen(path, "what was deleted cannot be looked at: %v", err)
+			v.addUnseen(path, "what was deleted cannot be examined: %v", err)
 		}
 		return nil
 	}
@@ -174,7 +174,7 @@ func (v *comparison) deleted(name string) error {
 	v.links(c, name, was)
 	v.noteLate(c, was)
 	rule, below := v.look.Match(path, name, c.OldType == Dir, c.OldType == Link)
-	v.add(c, rule)
+	v.keepChange(c, rule)
 	if c.OldType == Dir {
 		v.push(job{path: path, which: onlyLower, look: below}, c, rule)
 	}
@@ -213,7 +213,7 @@ func (v *comparison) compare(c *Change, rule *workspace.Rule, name string, st *u
 	default:
 		return
 	}
-	v.add(c, rule)
+	v.keepChange(c, rule)
 }
 
 // noteLate notes that the file in the workspace changed after the run began.
@@ -229,7 +229,7 @@ func (v *comparison) equal(c *Change, name string, was old) bool {
 		return true
 	}
 	if !v.mayRead(2 * c.Size) {
-		c.Notes = append(c.Notes, "too large to be compared: taken for changed")
+		c.Notes = append(c.Notes, "too large to be compared: treated as changed")
 		return false
 	}
 	a, err := openFile(int(v.l.upper.Fd()), name, true)
@@ -278,8 +278,8 @@ func (v *comparison) whiteoutFile(name string, st *unix.Statx_t) bool {
 	return false
 }
 
-// add keeps a change.
-func (v *comparison) add(c *Change, rule *workspace.Rule) {
+// keepChange keeps a change.
+func (v *comparison) keepChange(c *Change, rule *workspace.Rule) {
 	if !v.reserve(string(c.Path)) {
 		return
 	}

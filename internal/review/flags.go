@@ -50,7 +50,7 @@ func (c *Change) judge(root string) {
 	}
 	if c.OldType == None || c.Kind == Renamed {
 		if strings.HasPrefix(string(c.Path), "-") || strings.Contains(string(c.Path), "/-") {
-			c.raise("name", "its name begins with a dash: programs take it for an option where a shell puts names in for *")
+			c.raise("name", "its name begins with a dash: programs take it for an option where a shell expands *")
 		}
 		if word := consent.LooksLike(string(c.Path)); word != "" {
 			c.raise("name", "its name holds letters that look like others: %s", word)
@@ -164,7 +164,7 @@ func unclearName(name string) string {
 			return "control characters"
 		case r == utf8.RuneError:
 		case unicode.Is(unicode.Bidi_Control, r):
-			return "characters that turn the direction of text"
+			return "characters that change the direction of text"
 		case consent.Unseen(r):
 			return "characters that cannot be seen"
 		case r != ' ' && unicode.IsSpace(r):

@@ -110,7 +110,7 @@ func (c *collector) histories(list []*Change) []*Change {
 		repo, rel, ok := repositoryOf(string(ch.Path))
 		c.gitState(ch, repo)
 		c.gitView(ch, rel)
-		if c.poisoned(ch, repo) || !ok || !ch.belongs(rel) {
+		if c.checkIndex(ch, repo) || !ok || !ch.belongs(rel) {
 			ch.Flags = append(ch.Flags, ch.indexed...)
 			kept = append(kept, ch)
 			continue
@@ -121,7 +121,7 @@ func (c *collector) histories(list []*Change) []*Change {
 			repos[repo] = h
 		}
 		if classify(rel) == gitNever || max(ch.Type, ch.OldType) != File || ch.Kind == ModeChanged || ch.Kind == Deleted && keeps(rel) {
-			h.History.left(ch, rel)
+			h.History.noteLeft(ch, rel)
 			continue
 		}
 		h.parts = append(h.parts, ch)
@@ -168,7 +168,7 @@ func (c *Change) belongs(rel string) bool {
 	}
 	if c.Kind == Modified && (class == gitObject || class == gitPack || class == gitPackIndex) {
 		c.raise("git", "an object was rewritten, which git never does")
-		c.Cannot = "objects of git never change"
+		c.Cannot = "git objects never change"
 		return false
 	}
 	return true
@@ -177,7 +177,7 @@ func (c *Change) belongs(rel string) bool {
 // maxLeft bounds how many files of a repository are named that are not applied.
 const maxLeft = 20
 
-func (h *HistoryInfo) left(c *Change, rel string) {
+func (h *HistoryInfo) noteLeft(c *Change, rel string) {
 	if len(h.Left) < maxLeft && c.Type != Dir && c.OldType != Dir {
 		h.Left = append(h.Left, fmt.Sprintf("%s %s", c.Kind, rel))
 	}
@@ -273,12 +273,12 @@ func (r *repoReader) refs(parts []*Change) {
 			if p.Type == File {
 				ref.New = tip(r.file(rel, true))
 			}
-			r.moved(ref)
+			r.noteRefMove(ref)
 		case rel == "packed-refs":
-			was, is := packed(r.file(rel, false)), packed(r.file(rel, true))
+			was, is := parsePackedRefs(r.file(rel, false)), parsePackedRefs(r.file(rel, true))
 			for name, id := range is {
 				if was[name] != id {
-					r.moved(RefChange{name, was[name], id})
+					r.noteRefMove(RefChange{name, was[name], id})
 				}
 			}
 		}
@@ -295,7 +295,7 @@ func (r *repoReader) refs(parts []*Change) {
 	}
 }
 
-func (r *repoReader) moved(ref RefChange) {
+func (r *repoReader) noteRefMove(ref RefChange) {
 	if ref.Old == ref.New {
 		return
 	}
@@ -314,8 +314,8 @@ func tip(s string) string {
 	return objectID(strings.TrimSpace(s))
 }
 
-// packed reads packed-refs (gitrepository-layout(5)).
-func packed(s string) map[string]string {
+// parsePackedRefs reads packed-refs (gitrepository-layout(5)).
+func parsePackedRefs(s string) map[string]string {
 	refs := map[string]string{}
 	for line := range strings.Lines(s) {
 		id, name, ok := strings.Cut(strings.TrimSpace(line), " ")

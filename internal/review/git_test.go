@@ -163,7 +163,7 @@ func TestObjectsThatLie(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := f.apply(s, Options{})
-	if len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Why, "not what its name says") {
+	if len(r.Refused) != 1 || !strings.Contains(r.Refused[0].Why, "does not match its name") {
 		t.Errorf("%+v", r)
 	}
 }

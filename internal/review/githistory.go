@@ -36,7 +36,7 @@ func (a *applier) history(c *Change) (err error) {
 		}
 		steps = append(steps, list...)
 	}
-	d := &done{Digest: digest}
+	d := &appliedState{Digest: digest}
 	if len(steps) == 0 {
 		a.markApplied(c, d)
 		return a.closeDirs()
@@ -78,7 +78,7 @@ func (a *applier) planPart(c, p *Change) ([]*work, error) {
 	default:
 		plain := *p
 		plain.Mode = p.Mode&0o666 | 0o600 // none of these is a program
-		steps, err = a.planPut(&plain, &done{})
+		steps, err = a.planPut(&plain, &appliedState{})
 	}
 	for _, w := range steps {
 		w.c, w.part, w.in.Change = c, p, c.Path
@@ -131,7 +131,7 @@ func (a *applier) lockGit(repo string) (free func() error, err error) {
 		return nil, err
 	}
 	path, temp := repo+"/index.lock", tempName()
-	if err := a.j.add(true, note{Locks: []workspace.Name{workspace.Name(path), workspace.Name(repo + "/" + temp)}}); err != nil {
+	if err := a.j.appendNotes(true, note{Locks: []workspace.Name{workspace.Name(path), workspace.Name(repo + "/" + temp)}}); err != nil {
 		return nil, err
 	}
 	lock, err := a.takeLock(dir, temp)

@@ -18,10 +18,10 @@ const maxIndex = 256 << 20
 // maxIndexed bounds how many names of an index are flagged.
 const maxIndexed = 20
 
-// poisoned reports whether ch is an index that would have git write anywhere, and makes
+// checkIndex reports whether ch is an index that would have git write anywhere, and makes
 // sure that it is not applied. For any other it notes what is new in it. repo is "" if
 // the repository has another name.
-func (c *collector) poisoned(ch *Change, repo string) bool {
+func (c *collector) checkIndex(ch *Change, repo string) bool {
 	dir, name := cut(string(ch.Path))
 	inGit := repo != "" || slices.ContainsFunc(ch.Flags, func(f Flag) bool { return f.Rule == "git" })
 	if !inGit || ch.Type != File || name != "index" && !strings.HasPrefix(name, "sharedindex.") {
@@ -35,7 +35,7 @@ func (c *collector) poisoned(ch *Change, repo string) bool {
 		r := repoReader{c: c, repo: repo}
 		config := []byte(r.file("config", true))
 		if why = workspace.IndexHarm(data, config); why == "" {
-			c.indexed(ch, data, config)
+			c.noteIndexNames(ch, data, config)
 		}
 	}
 	if why == "" {
@@ -46,10 +46,10 @@ func (c *collector) poisoned(ch *Change, repo string) bool {
 	return true
 }
 
-// indexed notes names in an index that are hidden from a run as long as git does not
+// noteIndexNames notes names in an index that are hidden from a run as long as git does not
 // track them, and those that a host would obey: git checkout writes what the index has,
 // whatever is decided about the files.
-func (c *collector) indexed(ch *Change, data, config []byte) {
+func (c *collector) noteIndexNames(ch *Change, data, config []byte) {
 	dir, name := cut(string(ch.Path))
 	top := dir
 	r := repoReader{c: c, repo: dir}

@@ -61,7 +61,7 @@ func inflate(f io.Reader, h hash.Hash) (r io.Reader, kind string, size int64, er
 	kind, number, _ := strings.Cut(string(head[:len(head)-1]), " ")
 	size, err = strconv.ParseInt(number, 10, 64)
 	if err != nil || size < 0 {
-		return nil, "", 0, errors.New("its header is none")
+		return nil, "", 0, errors.New("its header is not valid")
 	}
 	return b, kind, size, nil
 }
@@ -76,17 +76,17 @@ func checkObject(f *os.File, id string) error {
 	}
 	r, _, size, err := inflate(f, h)
 	if err != nil {
-		return fmt.Errorf("reading an object of git: %w", err)
+		return fmt.Errorf("reading a git object: %w", err)
 	}
 	if size > maxCheck {
-		return errors.New("an object of git is too large to be checked against its name")
+		return errors.New("a git object is too large to be checked against its name")
 	}
 	n, err := io.Copy(io.Discard, io.LimitReader(r, size+1))
 	if err != nil {
-		return fmt.Errorf("reading an object of git: %w", err)
+		return fmt.Errorf("reading a git object: %w", err)
 	}
 	if n != size || hex.EncodeToString(h.Sum(nil)) != id {
-		return errors.New("an object of git is not what its name says")
+		return errors.New("a git object does not match its name")
 	}
 	return nil
 }

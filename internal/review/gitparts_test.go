@@ -117,7 +117,7 @@ func TestPartsOfAHistory(t *testing.T) {
 	}
 	info := &HistoryInfo{}
 	for range maxLeft + 1 {
-		info.left(&Change{Kind: Added, Type: File}, "x")
+		info.noteLeft(&Change{Kind: Added, Type: File}, "x")
 	}
 	if len(info.Left) != maxLeft {
 		t.Errorf("%d are named", len(info.Left))

@@ -308,21 +308,21 @@ func TestLooseObjects(t *testing.T) {
 	}{
 		{packed1(good), one(good), ""},
 		{packed1(good), two(good), ""},
-		{packed1(good), one("blob 3\x00goo"), "not what its name says"},
-		{packed1(good), two("blob 3\x00goo"), "not what its name says"},
-		{packed1("blob 3\x00good"), one("blob 3\x00good"), "not what its name says"},
-		{packed1("blob 5\x00good"), one("blob 5\x00good"), "not what its name says"},
+		{packed1(good), one("blob 3\x00goo"), "does not match its name"},
+		{packed1(good), two("blob 3\x00goo"), "does not match its name"},
+		{packed1("blob 3\x00good"), one("blob 3\x00good"), "does not match its name"},
+		{packed1("blob 5\x00good"), one("blob 5\x00good"), "does not match its name"},
 		{packed1("blob good"), idOf("a"), "no header"},
-		{packed1("blob\x00good"), idOf("a"), "header is none"},
-		{packed1("blob x\x00good"), idOf("a"), "header is none"},
-		{packed1("blob -1\x00good"), idOf("a"), "header is none"},
+		{packed1("blob\x00good"), idOf("a"), "header is not valid"},
+		{packed1("blob x\x00good"), idOf("a"), "header is not valid"},
+		{packed1("blob -1\x00good"), idOf("a"), "header is not valid"},
 		{packed1("blob 0\x00"), one("blob 0\x00"), ""},
 		{packed1("blob 2147483649\x00good"), idOf("a"), "too large"},
-		{packed1("blob 2147483648\x00good"), idOf("a"), "not what its name says"},
-		{[]byte("good"), idOf("a"), "reading an object"},
-		{packed1(large)[:1<<10], one(large), "reading an object"},
+		{packed1("blob 2147483648\x00good"), idOf("a"), "does not match its name"},
+		{[]byte("good"), idOf("a"), "reading a git object"},
+		{packed1(large)[:1<<10], one(large), "reading a git object"},
 		{packed1(large), one(large), ""},
-		{nil, idOf("a"), "reading an object"},
+		{nil, idOf("a"), "reading a git object"},
 	} {
 		name := t.TempDir() + "/o"
 		if err := os.WriteFile(name, row.b, 0o644); err != nil {
@@ -376,7 +376,7 @@ func TestIndexOfAnyName(t *testing.T) {
 		{"bare/index", "", File, git, true},
 	} {
 		ch := &Change{Path: workspace.Name(row.path), Type: row.typ, Flags: slices.Clone(row.flags)}
-		if got := c.poisoned(ch, row.repo); got != row.want || (ch.Cannot != "") != got || len(ch.Flags) != len(row.flags)+map[bool]int{true: 1}[got] {
+		if got := c.checkIndex(ch, row.repo); got != row.want || (ch.Cannot != "") != got || len(ch.Flags) != len(row.flags)+map[bool]int{true: 1}[got] {
 			t.Errorf("%s in %q: %t, %+v", row.path, row.repo, got, ch)
 		}
 	}

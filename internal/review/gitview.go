@@ -52,8 +52,8 @@ func (c *collector) gitState(ch *Change, repo string) {
 			why = workspace.GitStateHarm(rel, data, c.oldIndex(string(ch.Path)))
 		}
 		if why != "" {
-			ch.raise("git", "what git does next goes by it, and %s", why)
-			ch.Cannot = "what git does next goes by it, and " + why
+			ch.raise("git", "git's next commands follow it, and %s", why)
+			ch.Cannot = "git's next commands follow it, and " + why
 		}
 		return
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 )
 
-// shared counts the lines at the beginning of two texts that are equal, and the
+// sharedLines counts the lines at the beginning of two texts that are equal, and the
 // bytes of them and of all but the last keep of them.
-func shared(a, b []byte, keep int) (lines, start int) {
+func sharedLines(a, b []byte, keep int) (lines, start int) {
 	n := min(len(a), len(b))
 	same := 0
 	for same < n && a[same] == b[same] {
@@ -57,7 +57,7 @@ func hunks(from, to []byte) []Hunk {
 	if bytes.Equal(from, to) {
 		return nil
 	}
-	before, start := shared(from, to, context)
+	before, start := sharedLines(from, to, context)
 	from, to = from[start:], to[start:]
 	end := tail(from, to, context)
 	from, to = from[:len(from)-end], to[:len(to)-end]

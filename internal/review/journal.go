@@ -33,31 +33,31 @@ type intent struct {
 	Change workspace.Name `json:"change"` // that it belongs to
 	Temp   string         `json:"temp"`   // the private name
 	Ready  bool           `json:"ready"`  // it is in the directory ready of the review; else beside Path
-	Was    expected       `json:"was"`    // what must be replaced or removed
-	Done   *done          `json:"done"`   // what is true of the change when all its steps are done
+	Was    targetState    `json:"was"`    // what must be replaced or removed
+	Done   *appliedState  `json:"done"`   // what is true of the change when all its steps are done
 	Last   bool           `json:"last"`   // it is the last step of its change
 }
 
 // note is a line of the journal.
 type note struct {
 	Intent *intent          `json:"intent,omitempty"`
-	Made   []made           `json:"made,omitempty"` // temporaries that are complete
-	Lefts  []left           `json:"lefts,omitempty"`
+	Made   []tempInode      `json:"made,omitempty"` // temporaries that are complete
+	Lefts  []stepResult     `json:"lefts,omitempty"`
 	End    int              `json:"end,omitempty"` // the step is over
 	Did    bool             `json:"did,omitempty"` // and was carried out
 	Locks  []workspace.Name `json:"locks,omitempty"`
 }
 
-// made identifies the inode of the temporary of a step, to distinguish what is found
+// tempInode identifies the inode of the temporary of a step, to distinguish what is found
 // under its name from what was swapped out.
-type made struct {
+type tempInode struct {
 	Step int    `json:"step"`
 	Ino  uint64 `json:"ino"`
 	Dev  uint64 `json:"dev"`
 }
 
-// left is what a step makes of its path.
-type left struct {
+// stepResult is what a step makes of its path.
+type stepResult struct {
 	Step  int   `json:"step"`
 	State State `json:"state"`
 }
@@ -81,8 +81,8 @@ func openJournal(d *disk, dir string) (*journal, error) {
 	return j, nil
 }
 
-// add appends lines; with sync they are on disk on return.
-func (j *journal) add(sync bool, notes ...note) error {
+// appendNotes appends lines; with sync they are on disk on return.
+func (j *journal) appendNotes(sync bool, notes ...note) error {
 	var b bytes.Buffer
 	b.WriteByte('\n') // ends a line that a full disk cut
 	enc := json.NewEncoder(&b)
@@ -115,7 +115,7 @@ func (j *journal) close() error {
 // journalState is what the journal of an apply that died says.
 type journalState struct {
 	steps []*intent
-	made  map[int]made
+	made  map[int]tempInode
 	left  map[int]State
 	ended map[int]bool // true: it was carried out
 	locks []workspace.Name
@@ -132,7 +132,7 @@ func readJournal(dir string) (*journalState, error) {
 		return nil, fmt.Errorf("reading the journal: %w", err)
 	}
 	defer f.Close()
-	s := &journalState{made: map[int]made{}, left: map[int]State{}, ended: map[int]bool{}}
+	s := &journalState{made: map[int]tempInode{}, left: map[int]State{}, ended: map[int]bool{}}
 	r := bufio.NewReader(f)
 	for {
 		line, err := r.ReadBytes('\n')

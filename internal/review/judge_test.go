@@ -25,7 +25,7 @@ const (
 	leadsBack     = "link: it leads back out of a name on its way, which may be a link itself"
 	intoGit       = "link: it leads into a repository of git"
 	absolute      = "note: it names the workspace by its absolute path"
-	dash          = "name: its name begins with a dash: programs take it for an option where a shell puts names in for *"
+	dash          = "name: its name begins with a dash: programs take it for an option where a shell expands *"
 )
 
 // judged returns the flags, the notes and the refusal of c in short.
@@ -170,7 +170,7 @@ func TestFlagsOfNames(t *testing.T) {
 			t.Errorf("row %d: %q, want %q", i, got, row.want)
 		}
 	}
-	const control, turns, hidden, spaces = "control characters", "characters that turn the direction of text", "characters that cannot be seen", "spaces that are not plain ones"
+	const control, turns, hidden, spaces = "control characters", "characters that change the direction of text", "characters that cannot be seen", "spaces that are not plain ones"
 	for name, want := range map[string]string{
 		"a b~": "", "\x1f": control, "\x7f": control, "\u0085": control, "\u009f": control, "\u2028": control, "\u2029": control,
 		"\u00a0": spaces, "\u3000": spaces, "\u200b": hidden, "\u202e": turns, "\u200f": turns, "\xff": "", "\ufffd": "", "\xff\u200b": hidden,

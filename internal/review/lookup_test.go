@@ -24,14 +24,14 @@ func TestWhatIsExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(dir)
-	see := func(name string) expected {
+	see := func(name string) targetState {
 		e, err := readExpected(dir, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return e
 	}
-	change := func(e expected, with func(e *expected)) expected {
+	change := func(e targetState, with func(e *targetState)) targetState {
 		if e.ID != nil {
 			id := *e.ID
 			e.ID = &id
@@ -39,33 +39,33 @@ func TestWhatIsExpected(t *testing.T) {
 		with(&e)
 		return e
 	}
-	noID := func(e *expected) { e.ID = nil }
+	noID := func(e *targetState) { e.ID = nil }
 	for _, row := range []struct {
 		what, name string
-		e          expected
+		e          targetState
 		moved      bool
 		is, holds  bool
 	}{
 		{"the same", "a", see("a"), false, true, true},
 		{"the same content", "a", change(see("a"), noID), false, true, true},
-		{"another file", "a", change(see("a"), func(e *expected) { e.ID.Ino++ }), false, false, true},
-		{"another change time", "a", change(see("a"), func(e *expected) { e.ID.Ctime++ }), false, false, true},
-		{"another change time, which counts not", "a", change(see("a"), func(e *expected) { e.ID.Ctime++ }), true, true, true},
-		{"other bits", "a", change(see("a"), func(e *expected) { e.Mode = 0o600 }), false, false, false},
-		{"another size", "a", change(see("a"), func(e *expected) { e.Size = 4 }), false, false, false},
-		{"other content", "a", change(see("a"), func(e *expected) { e.SHA256 = "x" }), false, false, false},
-		{"content that is not known", "a", change(see("a"), func(e *expected) { e.SHA256 = "" }), false, true, true},
-		{"content that is not known of any file", "a", change(see("a"), func(e *expected) { e.SHA256, e.ID = "", nil }), false, false, false},
+		{"another file", "a", change(see("a"), func(e *targetState) { e.ID.Ino++ }), false, false, true},
+		{"another change time", "a", change(see("a"), func(e *targetState) { e.ID.Ctime++ }), false, false, true},
+		{"another change time, which counts not", "a", change(see("a"), func(e *targetState) { e.ID.Ctime++ }), true, true, true},
+		{"other bits", "a", change(see("a"), func(e *targetState) { e.Mode = 0o600 }), false, false, false},
+		{"another size", "a", change(see("a"), func(e *targetState) { e.Size = 4 }), false, false, false},
+		{"other content", "a", change(see("a"), func(e *targetState) { e.SHA256 = "x" }), false, false, false},
+		{"content that is not known", "a", change(see("a"), func(e *targetState) { e.SHA256 = "" }), false, true, true},
+		{"content that is not known of any file", "a", change(see("a"), func(e *targetState) { e.SHA256, e.ID = "", nil }), false, false, false},
 		{"a link", "l", see("l"), false, true, true},
-		{"a link of other bits", "l", change(see("l"), func(e *expected) { e.Mode = 0o755 }), false, true, false},
-		{"a link elsewhere", "l", change(see("l"), func(e *expected) { e.Target = "y" }), false, false, true},
-		{"another link", "l", change(see("l"), func(e *expected) { e.ID.Ino++ }), false, false, true},
+		{"a link of other bits", "l", change(see("l"), func(e *targetState) { e.Mode = 0o755 }), false, true, false},
+		{"a link elsewhere", "l", change(see("l"), func(e *targetState) { e.Target = "y" }), false, false, true},
+		{"another link", "l", change(see("l"), func(e *targetState) { e.ID.Ino++ }), false, false, true},
 		{"a directory", "d", see("d"), false, true, true},
-		{"a directory of another size", "d", change(see("d"), func(e *expected) { e.Size++ }), false, true, true},
-		{"another directory", "d", change(see("d"), func(e *expected) { e.ID.Ino++ }), false, true, true},
+		{"a directory of another size", "d", change(see("d"), func(e *targetState) { e.Size++ }), false, true, true},
+		{"another directory", "d", change(see("d"), func(e *targetState) { e.ID.Ino++ }), false, true, true},
 		{"any directory", "d", change(see("d"), noID), false, true, false},
-		{"another type", "d", change(see("a"), func(e *expected) { e.Mode = 0o755 }), false, false, false},
-		{"nothing", "none", expected{}, false, true, false},
+		{"another type", "d", change(see("a"), func(e *targetState) { e.Mode = 0o755 }), false, false, false},
+		{"nothing", "none", targetState{}, false, true, false},
 		{"something", "none", see("a"), false, false, false},
 	} {
 		if is, err := row.e.matches(dir, row.name, row.moved); err != nil || is != row.is {
@@ -108,7 +108,7 @@ func TestWhatAPathMustBe(t *testing.T) {
 		}
 		ids[n] = *e.ID
 	}
-	s.saved.list["done"] = &savedChange{Done: &done{Left: State{Type: File, Size: 99}}}
+	s.saved.list["done"] = &savedChange{Done: &appliedState{Left: State{Type: File, Size: 99}}}
 	s.saved.list["undone"] = &savedChange{}
 	old := func(id workspace.Identity, with func(*workspace.Identity)) workspace.Identity { with(&id); return id }
 	const young, ancient = 1, 1 << 62

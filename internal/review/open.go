@@ -69,7 +69,7 @@ func openFile(dir int, name string, own bool) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		unix.Close(fd)
-		return nil, errors.Join(err, errors.New("it is no regular file"))
+		return nil, errors.Join(err, errors.New("it is not a regular file"))
 	}
 	return os.NewFile(uintptr(fd), "file"), nil
 }

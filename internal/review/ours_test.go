@@ -64,7 +64,7 @@ func TestWhatIsOursAlready(t *testing.T) {
 // TestDirectoryThatCannotBeReached: the message names the obstacle.
 func TestDirectoryThatCannotBeReached(t *testing.T) {
 	for err, want := range map[error]string{
-		unix.ELOOP: `"d", or what is above it, is a link or a file in the workspace now`, unix.ENOTDIR: `"d", or what is above it, is a link or a file in the workspace now`,
+		unix.ELOOP: `"d", or a directory above it, is now a link or a file in the workspace`, unix.ENOTDIR: `"d", or a directory above it, is now a link or a file in the workspace`,
 		unix.EXDEV: `"d" leads out of the workspace`, unix.EACCES: `opening directory "d": permission denied`,
 	} {
 		if got := unreachable("d", err).Error(); got != want {

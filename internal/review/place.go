@@ -48,7 +48,7 @@ func (a *applier) makeDir(path string) error {
 	}
 	fd, err := workspace.OpenBeneath(a.trees.upper, path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return fmt.Errorf("the directory %q is not there, and the run did not make it", path)
+		return fmt.Errorf("the directory %q does not exist, and the run did not create it", path)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
@@ -58,7 +58,7 @@ func (a *applier) makeDir(path string) error {
 	a.step++
 	w := &work{in: intent{Step: a.step, Act: put, Path: workspace.Name(path), Temp: tempName(), Ready: a.sameMount(in)}, dir: in, ours: State{Type: Dir}}
 	w.tempDir = a.tempDir(in, &w.in)
-	if err := a.j.add(false, note{Intent: &w.in}); err != nil {
+	if err := a.j.appendNotes(false, note{Intent: &w.in}); err != nil {
 		return err
 	}
 	a.j.open++
@@ -81,7 +81,7 @@ func (a *applier) makeDir(path string) error {
 func unreachable(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
-		return fmt.Errorf("%q, or what is above it, is a link or a file in the workspace now", path)
+		return fmt.Errorf("%q, or a directory above it, is now a link or a file in the workspace", path)
 	case errors.Is(err, unix.EXDEV):
 		return fmt.Errorf("%q leads out of the workspace", path)
 	}
@@ -126,7 +126,7 @@ type work struct {
 	data    []byte   // content of a file that is made of hunks; nil: the run's file
 	whole   bool     // the run's file is taken
 	temp    *os.File // open until it is on disk
-	ino     made
+	ino     tempInode
 	failed  bool
 }
 
@@ -161,10 +161,10 @@ func (a *applier) make(w *work) error {
 	if w.temp != nil {
 		var own unix.Stat_t
 		if err := unix.Fstat(int(w.temp.Fd()), &own); err != nil || own.Ino != st.Ino || own.Dev != st.Dev {
-			return errors.Join(err, errors.New("what was prepared was replaced meanwhile"))
+			return errors.Join(err, errors.New("the prepared file was replaced in the meantime"))
 		}
 	}
-	w.ino = made{Step: w.in.Step, Ino: st.Ino, Dev: st.Dev}
+	w.ino = tempInode{Step: w.in.Step, Ino: st.Ino, Dev: st.Dev}
 	return nil
 }
 
@@ -221,7 +221,7 @@ func (a *applier) copyRun(w *work) error {
 type strayError struct{ temp string }
 
 func (e *strayError) Error() string {
-	return fmt.Sprintf("it was replaced twice meanwhile; what was there before is named %q now", e.temp)
+	return fmt.Sprintf("it was replaced twice in the meantime; what was there before is now named %q", e.temp)
 }
 
 // keepReplaced moves what was swapped out or renamed into the review, unless the review
@@ -235,7 +235,7 @@ func (a *applier) keepReplaced(dir int, temp, path string) error {
 		return a.d.rmdir(dir, temp)
 	}
 	if d := a.saved.list[workspace.Name(path)]; d == nil || d.Done == nil {
-		kept, err := a.keep(dir, temp, path, &st)
+		kept, err := a.moveToReview(dir, temp, path, &st)
 		if err != nil || kept {
 			return err
 		}
@@ -247,9 +247,9 @@ func (a *applier) keepReplaced(dir int, temp, path string) error {
 // system to be kept.
 const maxKept = 64 << 20
 
-// keep moves a replaced or removed file into the review. false: there is one
+// moveToReview moves a replaced or removed file into the review. false: there is one
 // already, or it cannot be kept.
-func (a *applier) keep(dir int, temp, path string, st *unix.Statx_t) (bool, error) {
+func (a *applier) moveToReview(dir int, temp, path string, st *unix.Statx_t) (bool, error) {
 	above, name := cut(path)
 	in, err := a.keepDir(above)
 	if err != nil {

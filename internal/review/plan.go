@@ -23,7 +23,7 @@ func (a *applier) plan(c *Change) ([]*work, error) {
 	if digest != c.digest {
 		return nil, ErrChanged
 	}
-	d := &done{Digest: digest}
+	d := &appliedState{Digest: digest}
 	var steps []*work
 	switch {
 	case c.Kind == Deleted:
@@ -107,7 +107,7 @@ func (a *applier) planRemove(c *Change, path string) ([]*work, error) {
 
 // fits finds what must be at the path of c, which is name in dir, and reports whether
 // it is there.
-func (a *applier) fits(c *Change, dir int, name string) (was expected, fits bool, err error) {
+func (a *applier) fits(c *Change, dir int, name string) (was targetState, fits bool, err error) {
 	if was, fits, err = a.expectedNow(c); fits && err == nil {
 		fits, err = was.matches(dir, name, false)
 	}
@@ -115,7 +115,7 @@ func (a *applier) fits(c *Change, dir int, name string) (was expected, fits bool
 }
 
 // planBits plans the bits of what stays.
-func (a *applier) planBits(c *Change, d *done) ([]*work, error) {
+func (a *applier) planBits(c *Change, d *appliedState) ([]*work, error) {
 	at, name := cut(string(c.Path))
 	dir, err := a.dir(at)
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *applier) planBits(c *Change, d *done) ([]*work, error) {
 }
 
 // planPut plans that something new takes the place of what is there.
-func (a *applier) planPut(c *Change, d *done) ([]*work, error) {
+func (a *applier) planPut(c *Change, d *appliedState) ([]*work, error) {
 	at, name := cut(string(c.Path))
 	dir, err := a.dir(at)
 	if err != nil {
@@ -204,7 +204,7 @@ func (a *applier) alreadyDone(w *work, c *Change) error {
 }
 
 // planHunks makes the content of w of the old side and the accepted hunks.
-func (a *applier) planHunks(w *work, d *done) error {
+func (a *applier) planHunks(w *work, d *appliedState) error {
 	from, to, err := a.sides(w.c)
 	if err != nil {
 		return err
@@ -248,16 +248,16 @@ func (a *applier) chmodStep(w *work) error {
 		return err
 	}
 	if typeOf(st.Mode) != w.ours.Type || w.in.Was.ID != nil && w.in.Was.ID.Ino != st.Ino {
-		return &conflictError{"it was replaced meanwhile"}
+		return &conflictError{"it was replaced in the meantime"}
 	}
 	if w.ours.Type == File && st.Nlink > 1 {
-		return &conflictError{"it was given another name meanwhile, which would have the mode too"}
+		return &conflictError{"it was given another name in the meantime, which would have the mode too"}
 	}
 	if w.ours.Type == Dir && a.d.uid > 0 && int(st.Uid) != a.d.uid {
 		return fmt.Errorf("it belongs to user %d, and the workspace to user %d, who may have put it there", st.Uid, a.d.uid)
 	}
 	if ok, err := w.in.Was.descriptorMatches(fd, &st); err != nil || !ok {
-		return errors.Join(err, &conflictError{"it was changed meanwhile"})
+		return errors.Join(err, &conflictError{"it was changed in the meantime"})
 	}
 	mode := w.ours.Mode
 	if w.ours.Type == Dir {
@@ -268,7 +268,7 @@ func (a *applier) chmodStep(w *work) error {
 
 func (a *applier) rmdirStep(w *work) error {
 	if !a.isInPlace(w.at) {
-		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+		return &conflictError{fmt.Sprintf("directory %q was moved away in the meantime", w.at)}
 	}
 	err := a.d.rmdir(w.dir, w.name)
 	switch {

@@ -93,7 +93,7 @@ func TestPlanOfAcceptedLines(t *testing.T) {
 				n++
 			}
 		}
-		w, did := &work{c: c, ours: State{Type: File, Mode: c.Mode}}, &done{}
+		w, did := &work{c: c, ours: State{Type: File, Mode: c.Mode}}, &appliedState{}
 		if err := a.planHunks(w, did); err != nil || w.data == nil || string(w.data) != row.want || w.ours.Mode != row.mode || len(did.Hunks) != n || w.ours.Size != int64(len(row.want)) {
 			t.Errorf("row %d: %v, %q, mode %o, %q applied", i, err, w.data, w.ours.Mode, did.Hunks)
 		}
@@ -111,7 +111,7 @@ func TestNoteOfADeadApply(t *testing.T) {
 	for want, does := range map[string]func(f *field){
 		"": func(*field) {},
 		"an apply that died left something behind": func(f *field) { f.make(f.dir, "ready=no directory") },
-		"what is shown is being applied":           func(f *field) { f.make(f.dir, "lock/") },
+		"the changes shown are being applied":      func(f *field) { f.make(f.dir, "lock/") },
 	} {
 		f := newField(t, Overlay).lower("a=1").upper("a=2")
 		f.make(f.dir, "journal=\n")

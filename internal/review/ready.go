@@ -131,7 +131,7 @@ func (a *applier) takeOut(w *work) error {
 	}
 	away := tempName()
 	if err := a.d.rename(w.dir, w.name, w.tempDir, away, unix.RENAME_NOREPLACE); err != nil {
-		return fmt.Errorf("taking it out again: %w", err)
+		return fmt.Errorf("removing it again: %w", err)
 	}
 	return errors.Join(a.clearBeside(w, away), a.clearBeside(w, w.in.Temp))
 }
@@ -156,12 +156,12 @@ func (a *applier) retryBeside(w *work) error {
 	}
 	a.step++
 	w.in.Step, w.in.Ready, w.tempDir = a.step, false, w.dir
-	if err := a.j.add(true, note{Intent: &w.in}); err != nil {
+	if err := a.j.appendNotes(true, note{Intent: &w.in}); err != nil {
 		return err
 	}
 	a.j.open++
 	if err := a.prepareAll([]*work{w}); err != nil || w.failed {
-		return errors.Join(err, errors.New("it could not be prepared beside its place"))
+		return errors.Join(err, errors.New("it could not be prepared next to its target"))
 	}
 	return a.carryOne(w)
 }

@@ -32,11 +32,11 @@ func TestWhatApplyCarries(t *testing.T) {
 		{Change{Decision: Undecided, hunks: part(Accept)}, nil, true},
 		{Change{Decision: Reject, hunks: part(Reject)}, nil, false},
 		{Change{Decision: Reject, hunks: part(Reject)}, &savedChange{}, false},
-		{Change{Decision: Reject, hunks: part(Reject)}, &savedChange{Done: &done{}}, true},
-		{Change{Decision: Undecided, hunks: part(Undecided)}, &savedChange{Done: &done{}}, false},
+		{Change{Decision: Reject, hunks: part(Reject)}, &savedChange{Done: &appliedState{}}, true},
+		{Change{Decision: Undecided, hunks: part(Undecided)}, &savedChange{Done: &appliedState{}}, false},
 	} {
 		row.c.Path = "a"
-		a := &applier{Set: &Set{saved: &saved{list: map[workspace.Name]*savedChange{}}}}
+		a := &applier{Set: &Set{saved: &decisionFile{list: map[workspace.Name]*savedChange{}}}}
 		if row.saved != nil {
 			a.saved.list["a"] = row.saved
 		}
@@ -72,7 +72,7 @@ func TestWhatIsSafe(t *testing.T) {
 		{Change{Path: "a", OldType: Link}, "it is a link, or was one"},
 		{Change{Path: "a", Kind: History}, "it needs a decision of its own"},
 		{Change{Path: "a", Kind: TypeChanged}, "it needs a decision of its own"},
-		{Change{Path: "a", hunks: &choice{}}, "it was decided about in part"},
+		{Change{Path: "a", hunks: &choice{}}, "it was decided in part only"},
 	} {
 		if got := a.unsafeReason(&row.c); got != row.want {
 			t.Errorf("%q from %q: %q, want %q", row.c.Path, row.c.From, got, row.want)
@@ -118,9 +118,9 @@ func TestContentOfASide(t *testing.T) {
 		{"as it was", s, s.Find("a"), true, "kept of a\n", ""},
 		{"a rename, as the run left it", s, renamed, false, "some content that moved\n", ""},
 		{"a rename, as it was", s, renamed, true, "kept of old\n", ""},
-		{"a link", s, s.Find("l"), false, "", "no regular file on that side"},
-		{"a new name, as it was", s, s.Find("l"), true, "", "no regular file on that side"},
-		{"what is gone, as the run left it", s, s.Find("b"), false, "", "no regular file on that side"},
+		{"a link", s, s.Find("l"), false, "", "not a regular file on that side"},
+		{"a new name, as it was", s, s.Find("l"), true, "", "not a regular file on that side"},
+		{"what is gone, as the run left it", s, s.Find("b"), false, "", "not a regular file on that side"},
 		{"what is gone, as it was and was not kept", s, s.Find("b"), true, "", "no such file"},
 		{"of a list, as it is", list, list.Find("a"), false, "", "it was not kept"},
 		{"of a list, as it was", list, list.Find("a"), true, "", "it was not kept"},
@@ -172,7 +172,7 @@ func TestDecisionsThatCannotBeRead(t *testing.T) {
 		if err := os.WriteFile(dir+"/decisions.json", []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s, err := loadSaved(dir)
+		s, err := loadDecisions(dir)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", content, err)
 		}
@@ -181,13 +181,13 @@ func TestDecisionsThatCannotBeRead(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	if _, err := loadSaved(dir); err != nil {
+	if _, err := loadDecisions(dir); err != nil {
 		t.Errorf("without a file: %v", err)
 	}
 	if err := os.Mkdir(dir+"/decisions.json", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadSaved(dir); err == nil || !strings.Contains(err.Error(), "reading the decisions") {
+	if _, err := loadDecisions(dir); err == nil || !strings.Contains(err.Error(), "reading the decisions") {
 		t.Errorf("a directory: %v", err)
 	}
 }
@@ -196,9 +196,9 @@ func TestDecisionsThatCannotBeRead(t *testing.T) {
 // journal of an apply that died where that put something on nothing for a change.
 func TestWhatApplyMade(t *testing.T) {
 	dir := t.TempDir()
-	s := &saved{dir: dir, list: map[workspace.Name]*savedChange{"c": {Made: []workspace.Name{"c/made"}}, "d": {}}}
+	s := &decisionFile{dir: dir, list: map[workspace.Name]*savedChange{"c": {Made: []workspace.Name{"c/made"}}, "d": {}}}
 	names := func() (all []string) {
-		gone, err := s.gone()
+		gone, err := s.createdPaths()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +231,7 @@ func TestWhatApplyMade(t *testing.T) {
 	if err := errors.Join(os.Remove(dir+"/journal"), os.Mkdir(dir+"/journal", 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.gone(); err == nil || !strings.Contains(err.Error(), "reading the journal") {
+	if _, err := s.createdPaths(); err == nil || !strings.Contains(err.Error(), "reading the journal") {
 		t.Errorf("a journal that is a directory: %v", err)
 	}
 }
@@ -330,20 +330,20 @@ func TestDone(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		hunks map[string]Decision
-		done  *done
+		done  *appliedState
 		want  bool
 	}{
 		{"nothing was applied", accepted("a"), nil, false},
-		{"all was, of another change", nil, &done{Digest: "2"}, false},
-		{"all was", nil, &done{Digest: "1"}, true},
-		{"a part was, and all is accepted", nil, &done{Digest: "1", Hunks: []string{"a"}}, false},
-		{"all was, and all parts are accepted", accepted("a", "b"), &done{Digest: "1"}, true},
-		{"all was, and a part is accepted", accepted("a"), &done{Digest: "1"}, false},
-		{"the part was", accepted("a"), &done{Digest: "1", Hunks: []string{"a"}}, true},
-		{"another part was", accepted("a"), &done{Digest: "1", Hunks: []string{"b"}}, false},
-		{"less was", accepted("a", "b"), &done{Digest: "1", Hunks: []string{"a"}}, false},
+		{"all was, of another change", nil, &appliedState{Digest: "2"}, false},
+		{"all was", nil, &appliedState{Digest: "1"}, true},
+		{"a part was, and all is accepted", nil, &appliedState{Digest: "1", Hunks: []string{"a"}}, false},
+		{"all was, and all parts are accepted", accepted("a", "b"), &appliedState{Digest: "1"}, true},
+		{"all was, and a part is accepted", accepted("a"), &appliedState{Digest: "1"}, false},
+		{"the part was", accepted("a"), &appliedState{Digest: "1", Hunks: []string{"a"}}, true},
+		{"another part was", accepted("a"), &appliedState{Digest: "1", Hunks: []string{"b"}}, false},
+		{"less was", accepted("a", "b"), &appliedState{Digest: "1", Hunks: []string{"a"}}, false},
 	} {
-		if got := (&savedChange{Hunks: tt.hunks, Done: tt.done}).done("1"); got != tt.want {
+		if got := (&savedChange{Hunks: tt.hunks, Done: tt.done}).isApplied("1"); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}

@@ -24,7 +24,7 @@ func (a *applier) recover() error {
 		did, ended := s.ended[in.Step]
 		if !ended {
 			if did, err = a.recoverStep(s, in); err != nil {
-				return fmt.Errorf("ending what an earlier apply began with %q: %w", in.Path, err)
+				return fmt.Errorf("finishing what an earlier apply began with %q: %w", in.Path, err)
 			}
 		}
 		if did && in.Was.Type == None && in.Act == put {
@@ -52,7 +52,7 @@ func (a *applier) recover() error {
 	return a.d.do("journal", func() error { return os.Remove(a.Source.Dir + "/journal") })
 }
 
-func (a *applier) recovered(in *intent, format string, args ...any) {
+func (a *applier) noteRecovered(in *intent, format string, args ...any) {
 	a.rep.Recovered = append(a.rep.Recovered, Problem{in.Path, fmt.Sprintf(format, args...)})
 }
 
@@ -87,7 +87,7 @@ func (a *applier) recoverStep(s *journalState, in *intent) (did bool, err error)
 	}
 	isOurs := temp.Ino == ours.Ino && temp.Dev == ours.Dev
 	if in.Act == put && (!made || isOurs) {
-		a.recovered(in, "it had not been changed yet; what was prepared for it is removed")
+		a.noteRecovered(in, "it had not been changed yet; what was prepared for it is removed")
 		return false, a.clear(room, in.Temp, &temp)
 	}
 	ok, err := in.Was.matches(room, in.Temp, true)
@@ -96,7 +96,7 @@ func (a *applier) recoverStep(s *journalState, in *intent) (did bool, err error)
 	}
 	if ok {
 		if err = a.keepReplaced(room, in.Temp, string(in.Path)); err == nil {
-			a.recovered(in, "it had been changed; what it was before is kept in the review")
+			a.noteRecovered(in, "it had been changed; what it was before is kept in the review")
 			return true, nil
 		}
 		if !errors.Is(err, unix.ENOTEMPTY) {
@@ -147,15 +147,15 @@ func (a *applier) recoverBare(s *journalState, dir int, name string, in *intent)
 	if !known || left.Type != File || left.SHA256 == "" {
 		return true, nil
 	}
-	ok, err := expected{State: left}.matches(dir, name, true)
+	ok, err := targetState{State: left}.matches(dir, name, true)
 	if err == nil && !ok {
-		a.recovered(in, "it was changed as soon as it was applied; look at it")
+		a.noteRecovered(in, "it was changed as soon as it was applied; look at it")
 	}
 	return ok, err
 }
 
 // recoverBack gives a file its name back that was not what was expected.
-func (a *applier) recoverBack(room, dir int, name string, in *intent, ours made) error {
+func (a *applier) recoverBack(room, dir int, name string, in *intent, ours tempInode) error {
 	var err error
 	if in.Act == put {
 		if err = a.swapBack(room, dir, in.Temp, name, ours); err == nil {
@@ -172,11 +172,11 @@ func (a *applier) recoverBack(room, dir int, name string, in *intent, ours made)
 	}
 	var stray *strayError
 	if errors.As(err, &stray) {
-		a.recovered(in, "%v", err)
+		a.noteRecovered(in, "%v", err)
 		return nil
 	}
 	if err == nil {
-		a.recovered(in, "it had been changed by somebody else, and is what he made of it again")
+		a.noteRecovered(in, "another process had changed it, and that version is back in place")
 	}
 	return err
 }
@@ -186,7 +186,7 @@ func (a *applier) unlock(path string) error {
 	at, name := cut(path)
 	if strings.HasPrefix(name, tempPrefix) && a.trees.ready >= 0 {
 		if err := a.d.unlink(a.trees.ready, name); err != nil && !absent(err) {
-			return fmt.Errorf("removing what was to become a lock: %w", err)
+			return fmt.Errorf("removing an unfinished lock: %w", err)
 		}
 	}
 	dir, err := workspace.OpenBeneath(a.trees.tree, at, unix.O_RDONLY|unix.O_DIRECTORY)

@@ -26,7 +26,7 @@ func TestEachStepIsEnded(t *testing.T) {
 	unknown.SHA256 = ""
 	dir := State{Type: Dir, Mode: 0o755}
 	const yet, kept, back, at = "it had not been changed yet; what was prepared for it is removed", "it had been changed; what it was before is kept in the review",
-		"it had been changed by somebody else, and is what he made of it again", "it was changed as soon as it was applied; look at it"
+		"another process had changed it, and that version is back in place", "it was changed as soon as it was applied; look at it"
 	for _, row := range []struct {
 		name  string
 		act   act
@@ -78,18 +78,18 @@ func TestEachStepIsEnded(t *testing.T) {
 			f := newField(t, Overlay).lower(row.ws...)
 			f.make(f.dir+"/base", row.base...)
 			a := f.applier(f.collect(), nil)
-			story := &journalState{made: map[int]made{}, left: map[int]State{}}
-			in := &intent{Step: 3, Act: row.act, Path: "d/a", Temp: "t", Was: expected{State: row.was}}
+			story := &journalState{made: map[int]tempInode{}, left: map[int]State{}}
+			in := &intent{Step: 3, Act: row.act, Path: "d/a", Temp: "t", Was: targetState{State: row.was}}
 			if row.act == chmod {
 				in.Temp = ""
 			}
 			if row.made != "" {
 				var st unix.Stat_t
 				unix.Lstat(f.ws+"/"+row.made, &st)
-				m := made{3, st.Ino, st.Dev}
+				m := tempInode{3, st.Ino, st.Dev}
 				if row.made == "/dev" { // the number is the same, and the device is not
 					unix.Lstat(f.ws+"/d/a", &st)
-					m = made{3, st.Ino, st.Dev + 1}
+					m = tempInode{3, st.Ino, st.Dev + 1}
 				}
 				story.made[3] = m
 			}
@@ -136,7 +136,7 @@ func TestEndOfADeadApply(t *testing.T) {
 	}
 	a := f.applier(s, nil)
 	for path, want := range map[workspace.Name]savedChange{
-		"c1": {Made: []workspace.Name{"new"}, Done: &done{Digest: "1", Left: State{Type: File, Mode: 0o644, Size: 1}}}, "c2": {Done: &done{Digest: "2"}}, "c3": {}, "c4": {}, "c5": {Made: []workspace.Name{"dir"}},
+		"c1": {Made: []workspace.Name{"new"}, Done: &appliedState{Digest: "1", Left: State{Type: File, Mode: 0o644, Size: 1}}}, "c2": {Done: &appliedState{Digest: "2"}}, "c3": {}, "c4": {}, "c5": {Made: []workspace.Name{"dir"}},
 	} {
 		e := a.saved.list[path]
 		if e == nil {
@@ -155,7 +155,7 @@ func TestEndOfADeadApply(t *testing.T) {
 	if left, _ := filepath.Glob(f.ws + "/*/*"); !slices.Equal(left, []string{f.ws + "/theirs/index.lock"}) {
 		t.Errorf("locks: %q", left)
 	}
-	again, err := loadSaved(f.dir)
+	again, err := loadDecisions(f.dir)
 	if err != nil || again.list["c1"] == nil {
 		t.Errorf("on disk: %+v, %v", again.list, err)
 	}
@@ -179,8 +179,8 @@ func TestLockOfAnApply(t *testing.T) {
 		{"to become one", "r/" + temp, []string{"r/" + temp + "=half"}, false, nil, "", []string{"r/"}},
 		{"to become one, in the review", "r/" + temp, nil, true, nil, "", nil},
 		{"it cannot be removed", "r/index.lock", []string{"r/index.lock=" + lockText}, false, breaks("unlink", 1, unix.EIO), "removing the lock", []string{"r/", "0644 r/index.lock=" + lockText}},
-		{"it was removed meanwhile", "r/index.lock", []string{"r/index.lock=" + lockText}, false, breaks("unlink", 1, unix.ENOENT), "", []string{"r/", "0644 r/index.lock=" + lockText}},
-		{"to become one, and it cannot be removed", "r/" + temp, nil, true, breaks("unlink", 1, unix.EIO), "what was to become a lock", nil},
+		{"it was removed in the meantime", "r/index.lock", []string{"r/index.lock=" + lockText}, false, breaks("unlink", 1, unix.ENOENT), "", []string{"r/", "0644 r/index.lock=" + lockText}},
+		{"to become one, and it cannot be removed", "r/" + temp, nil, true, breaks("unlink", 1, unix.EIO), "removing an unfinished lock", nil},
 	} {
 		f := newField(t, Overlay).lower(row.ws...)
 		a := f.applier(f.collect(), nil)

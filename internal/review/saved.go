@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
 
-// saved is decisions.json of a review, and the lock that guards it.
-type saved struct {
+// decisionFile is decisions.json of a review, and the lock that guards it.
+type decisionFile struct {
 	dir  string
 	lock *os.File
 	list map[workspace.Name]*savedChange
@@ -27,12 +27,12 @@ type savedChange struct {
 	Decision Decision            `json:"decision"`
 	Digest   string              `json:"digest"`          // of the change that was decided about
 	Hunks    map[string]Decision `json:"hunks,omitempty"` // by Hunk.ID
-	Done     *done               `json:"done,omitempty"`
+	Done     *appliedState       `json:"done,omitempty"`
 	Made     []workspace.Name    `json:"made,omitempty"` // paths that Apply made for it, where nothing was
 }
 
-// done is what Apply made of a path.
-type done struct {
+// appliedState is what Apply made of a path.
+type appliedState struct {
 	Digest string   `json:"digest"`          // of the change
 	Hunks  []string `json:"hunks,omitempty"` // that were applied; nil: all of it
 	Left   State    `json:"left"`            // what the path was then
@@ -44,12 +44,12 @@ type savedFile struct {
 	Changes map[workspace.Name]*savedChange `json:"changes"`
 }
 
-func loadSaved(dir string) (*saved, error) {
-	s := &saved{dir: dir}
+func loadDecisions(dir string) (*decisionFile, error) {
+	s := &decisionFile{dir: dir}
 	return s, s.read()
 }
 
-func (s *saved) read() error {
+func (s *decisionFile) read() error {
 	s.list = map[workspace.Name]*savedChange{}
 	name := s.dir + "/decisions.json"
 	b, err := os.ReadFile(name)
@@ -76,7 +76,7 @@ func (s *saved) read() error {
 
 // write replaces the file, so that a reader or a crash finds the old one or the
 // new one.
-func (s *saved) write() error {
+func (s *decisionFile) write() error {
 	b, err := json.Marshal(savedFile{Version: 1, Changes: s.list})
 	if err != nil {
 		return fmt.Errorf("writing the decisions: %w", err)
@@ -87,9 +87,9 @@ func (s *saved) write() error {
 	return nil
 }
 
-func (s *saved) held() bool { return s.lock != nil }
+func (s *decisionFile) isLocked() bool { return s.lock != nil }
 
-func (s *saved) hold() error {
+func (s *decisionFile) acquire() error {
 	f, err := os.OpenFile(s.dir+"/lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("locking the review: %w", err)
@@ -110,7 +110,7 @@ func (s *saved) hold() error {
 	return nil
 }
 
-func (s *saved) release() error {
+func (s *decisionFile) release() error {
 	if s.lock == nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (s *saved) release() error {
 }
 
 // entry returns the entry of a change, a new one if there is none.
-func (s *saved) entry(c *Change) *savedChange {
+func (s *decisionFile) entry(c *Change) *savedChange {
 	e := s.list[c.Path]
 	if e == nil {
 		e = &savedChange{}
@@ -130,9 +130,9 @@ func (s *saved) entry(c *Change) *savedChange {
 	return e
 }
 
-// gone lists the paths that Apply made where nothing was, an apply that died
+// createdPaths lists the paths that Apply made where nothing was, an apply that died
 // among them.
-func (s *saved) gone() (map[string]bool, error) {
+func (s *decisionFile) createdPaths() (map[string]bool, error) {
 	gone := map[string]bool{}
 	for _, e := range s.list {
 		for _, p := range e.Made {
@@ -152,7 +152,7 @@ func (s *saved) gone() (map[string]bool, error) {
 }
 
 // restore sets the saved decisions on the changes that they are about.
-func (s *saved) restore(set *Set) {
+func (s *decisionFile) restore(set *Set) {
 	for p, e := range s.list {
 		c := set.index[string(p)]
 		if c == nil {
@@ -160,7 +160,7 @@ func (s *saved) restore(set *Set) {
 		}
 		digest, err := set.digest(c)
 		if err != nil || digest != e.Digest && (e.Done == nil || digest != e.Done.Digest) {
-			c.note("it was decided about, and changed since: that decision does not hold")
+			c.note("it changed after it was decided: that decision no longer holds")
 			continue
 		}
 		c.digest = digest
@@ -170,13 +170,13 @@ func (s *saved) restore(set *Set) {
 				c.hunks = &choice{digest, e.Hunks}
 			}
 		}
-		c.Applied = e.done(digest)
+		c.Applied = e.isApplied(digest)
 	}
 }
 
-// done reports whether all that is accepted of the change is in the workspace,
+// isApplied reports whether all that is accepted of the change is in the workspace,
 // and nothing else of it.
-func (e *savedChange) done(digest string) bool {
+func (e *savedChange) isApplied(digest string) bool {
 	if e.Done == nil || e.Done.Digest != digest {
 		return false
 	}

@@ -218,7 +218,7 @@ type Set struct {
 	dev       uint64 // of the directory that was the workspace; 0: not known
 	ino       uint64
 	trees     *trees
-	saved     *saved
+	saved     *decisionFile
 }
 
 // Counts are the figures of a Set.

@@ -96,7 +96,7 @@ func (s *Set) modes(ctx context.Context) error {
 		return errors.Join(err, ctx.Err())
 	})
 	if err != nil {
-		return fmt.Errorf("listing what was kept of the start: %w", err)
+		return fmt.Errorf("listing the saved start state: %w", err)
 	}
 	_, _, err = readFacts(filepath.Join(s.Source.Dir, workspace.StartFile), func(path string, i workspace.Identity) {
 		if _, ok := s.trees.modes[path]; ok {

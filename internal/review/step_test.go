@@ -119,7 +119,7 @@ func TestKeepsWhatIsReplaced(t *testing.T) {
 			if err := status(a.trees.tree, "temp", &st); err != nil {
 				t.Fatal(err)
 			}
-			kept, err := a.keep(a.trees.tree, "temp", "d/e/a", &st)
+			kept, err := a.moveToReview(a.trees.tree, "temp", "d/e/a", &st)
 			if kept != row.kept || !says(err, row.err) {
 				t.Errorf("kept: %t, %v", kept, err)
 			}
@@ -134,7 +134,7 @@ func TestKeepsWhatIsReplaced(t *testing.T) {
 // TestSwapAmongOthers: a swap happens only if what it replaces is what was expected and
 // the directory is where it was; otherwise the other program's state stays.
 func TestSwapAmongOthers(t *testing.T) {
-	const moved, ours = `directory "d" was moved away meanwhile`, "ours"
+	const moved, ours = `directory "d" was moved away in the meantime`, "ours"
 	away := func(ws string) { os.Rename(ws+"/d", ws+"/away"); os.Mkdir(ws+"/d", 0o755) }
 	write := func(ws string) { os.WriteFile(ws+"/d/a", []byte("theirs"), 0o644) }
 	onRename := func(n int, does func(ws string)) func(ws string) func(string, bool) error {
@@ -164,15 +164,15 @@ func TestSwapAmongOthers(t *testing.T) {
 		{"nothing is there, as expected", []string{"d/"}, nil, nil, "", []string{"d/", "0644 d/a=ours"}},
 		{"the directory was moved", []string{"d/a=old"}, away, nil, moved, []string{"away/", "0644 away/a=old", "d/"}},
 		{"the directory of a new name was moved", []string{"d/"}, away, nil, moved, []string{"away/", "d/"}},
-		{"it was removed", []string{"d/a=old"}, func(ws string) { os.Remove(ws + "/d/a") }, nil, "it was removed meanwhile", []string{"d/"}},
-		{"it was changed", []string{"d/a=old"}, write, nil, "it was changed meanwhile", []string{"d/", "0644 d/a=theirs"}},
-		{"something appeared", []string{"d/"}, write, nil, "something appeared there meanwhile", []string{"d/", "0644 d/a=theirs"}},
+		{"it was removed", []string{"d/a=old"}, func(ws string) { os.Remove(ws + "/d/a") }, nil, "it was removed in the meantime", []string{"d/"}},
+		{"it was changed", []string{"d/a=old"}, write, nil, "it was changed in the meantime", []string{"d/", "0644 d/a=theirs"}},
+		{"something appeared", []string{"d/"}, write, nil, "something appeared there in the meantime", []string{"d/", "0644 d/a=theirs"}},
 		{"names cannot be exchanged", []string{"d/a=old"}, nil, fails(1, unix.EINVAL), "cannot exchange two names", []string{"d/", "0644 d/a=old"}},
 		{"it cannot be exchanged", []string{"d/a=old"}, nil, fails(1, unix.EIO), "input/output error", []string{"d/", "0644 d/a=old"}},
 		{"it cannot get its name", []string{"d/"}, nil, fails(1, unix.EIO), "input/output error", []string{"d/"}},
 		{"the directory was moved with it", []string{"d/a=old"}, nil, onRename(1, away), moved, []string{"away/", "0644 away/a=old", "d/"}},
 		{"the directory was moved with what is new", []string{"d/"}, nil, onRename(1, away), moved, []string{"away/", "d/"}},
-		{"it was changed, and what took its place was removed", []string{"d/a=old"}, write, onRename(1, func(ws string) { os.Remove(ws + "/d/a") }), "it was changed meanwhile", []string{"d/", "0644 d/a=theirs"}},
+		{"it was changed, and what took its place was removed", []string{"d/a=old"}, write, onRename(1, func(ws string) { os.Remove(ws + "/d/a") }), "it was changed in the meantime", []string{"d/", "0644 d/a=theirs"}},
 		{"it was changed, and cannot be put back", []string{"d/a=old"}, write, fails(2, unix.EIO), "putting it back", []string{"d/", "0644 d/a=ours"}},
 		{"it was changed, and changed again", []string{"d/a=old"}, write, onRename(1, func(ws string) { os.Remove(ws + "/d/a"); write(ws); os.WriteFile(ws+"/d/a", []byte("again"), 0o644) }),
 			"replaced twice", []string{"d/", "0644 d/a=again"}},
@@ -222,10 +222,10 @@ func TestTakeAwayAmongOthers(t *testing.T) {
 		after  []string
 	}{
 		{"all is as expected", nil, nil, "", []string{"d/"}},
-		{"the directory was moved", away, nil, "was moved away meanwhile", []string{"away/", "0644 away/a=old", "d/"}},
+		{"the directory was moved", away, nil, "was moved away in the meantime", []string{"away/", "0644 away/a=old", "d/"}},
 		{"it was removed", func(ws string) { os.Remove(ws + "/d/a") }, nil, "", []string{"d/"}},
 		{"it cannot be moved", nil, breaks("rename", 1, unix.EIO), "input/output error", []string{"d/", "0644 d/a=old"}},
-		{"it was changed", write, nil, "it was changed meanwhile", []string{"d/", "0644 d/a=theirs"}},
+		{"it was changed", write, nil, "it was changed in the meantime", []string{"d/", "0644 d/a=theirs"}},
 		{"it was changed, and cannot be put back", write, breaks("rename", 2, unix.EIO), "putting it back", []string{"d/"}},
 	} {
 		f := newField(t, Overlay).lower("d/a=old")
@@ -263,7 +263,7 @@ func TestDirectoryThatGoes(t *testing.T) {
 		{"it is empty", nil, nil, "", []string{"d/"}, []string{"d/", "d/e/"}},
 		{"it is not empty", func(ws string) { os.WriteFile(ws+"/d/e/x", nil, 0o644) }, nil, "it holds something", []string{"d/", "d/e/", "0644 d/e/x="}, nil},
 		{"it is gone", func(ws string) { os.Remove(ws + "/d/e") }, nil, "", []string{"d/"}, nil},
-		{"it was moved", func(ws string) { os.Rename(ws+"/d", ws+"/away"); os.Mkdir(ws+"/d", 0o755) }, nil, "moved away meanwhile", []string{"away/", "away/e/", "d/"}, nil},
+		{"it was moved", func(ws string) { os.Rename(ws+"/d", ws+"/away"); os.Mkdir(ws+"/d", 0o755) }, nil, "moved away in the meantime", []string{"away/", "away/e/", "d/"}, nil},
 		{"it cannot be removed", nil, breaks("rmdir", 1, unix.EIO), "input/output error", []string{"d/", "d/e/"}, nil},
 		{"it cannot be noted", nil, breaks("mkdir", 1, unix.EIO), "input/output error", []string{"d/"}, nil},
 	} {
@@ -306,12 +306,12 @@ func TestBitsOfWhatIsExpected(t *testing.T) {
 		{"a directory of another", "d", State{Type: Dir, Mode: 0o700}, nil, os.Geteuid() + 1, true, "it belongs to user", 0o755},
 		{"a file of another", "a", State{Type: File, Mode: 0o600}, nil, os.Geteuid() + 1, true, "", 0o600},
 		{"a directory, and the workspace is of root", "d", State{Type: Dir, Mode: 0o700}, nil, 0, true, "", 0o700},
-		{"another type", "a", State{Type: Dir, Mode: 0o755}, nil, -1, true, "it was replaced meanwhile", 0o644},
-		{"another file", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.WriteFile(ws+"/b", []byte("old"), 0o644); os.Rename(ws+"/b", ws+"/a") }, -1, true, "it was replaced meanwhile", 0o644},
+		{"another type", "a", State{Type: Dir, Mode: 0o755}, nil, -1, true, "it was replaced in the meantime", 0o644},
+		{"another file", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.WriteFile(ws+"/b", []byte("old"), 0o644); os.Rename(ws+"/b", ws+"/a") }, -1, true, "it was replaced in the meantime", 0o644},
 		{"another file that is the same", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.WriteFile(ws+"/b", []byte("old"), 0o644); os.Rename(ws+"/b", ws+"/a") }, -1, false, "", 0o755},
 		{"a file with two names", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.Link(ws+"/a", ws+"/b") }, -1, true, "another name", 0o644},
-		{"other content", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.WriteFile(ws+"/a", []byte("new"), 0o644) }, -1, true, "it was changed meanwhile", 0o644},
-		{"other bits", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.Chmod(ws+"/a", 0o600) }, -1, true, "it was changed meanwhile", 0o600},
+		{"other content", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.WriteFile(ws+"/a", []byte("new"), 0o644) }, -1, true, "it was changed in the meantime", 0o644},
+		{"other bits", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.Chmod(ws+"/a", 0o600) }, -1, true, "it was changed in the meantime", 0o600},
 		{"nothing", "a", State{Type: File, Mode: 0o755}, func(ws string) { os.Remove(ws + "/a") }, -1, true, "no such file", 0},
 	} {
 		f := newField(t, Overlay).lower("a=old", "d/e/")

@@ -13,14 +13,14 @@ import (
 // in and at what came out, and puts it back if either is not what was expected.
 func (a *applier) swap(w *work) error {
 	if !a.isInPlace(w.at) {
-		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+		return &conflictError{fmt.Sprintf("directory %q was moved away in the meantime", w.at)}
 	}
 	if w.in.Was.Type == None {
-		return a.place(w)
+		return a.placeNew(w)
 	}
 	err := a.d.rename(w.tempDir, w.in.Temp, w.dir, w.name, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.ENOENT) {
-		return &conflictError{"it was removed meanwhile"}
+		return &conflictError{"it was removed in the meantime"}
 	}
 	if errors.Is(err, unix.EINVAL) {
 		return errors.New("the file system cannot exchange two names at once (renameat2), without which a file could be lost")
@@ -29,9 +29,9 @@ func (a *applier) swap(w *work) error {
 		return err
 	}
 	ok, err := w.in.Was.matches(w.tempDir, w.in.Temp, true)
-	why := "it was changed meanwhile"
+	why := "it was changed in the meantime"
 	if ok && err == nil && !a.isInPlace(w.at) {
-		ok, why = false, fmt.Sprintf("directory %q was moved away meanwhile", w.at)
+		ok, why = false, fmt.Sprintf("directory %q was moved away in the meantime", w.at)
 	}
 	if ok && err == nil {
 		if other := a.checkPlaced(w); other != nil {
@@ -49,11 +49,11 @@ func (a *applier) swap(w *work) error {
 	return &conflictError{why}
 }
 
-// place is swap for a path where nothing was.
-func (a *applier) place(w *work) error {
+// placeNew is swap for a path where nothing was.
+func (a *applier) placeNew(w *work) error {
 	err := a.d.rename(w.tempDir, w.in.Temp, w.dir, w.name, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EEXIST) {
-		return &conflictError{"something appeared there meanwhile"}
+		return &conflictError{"something appeared there in the meantime"}
 	}
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (a *applier) place(w *work) error {
 		if err := a.d.rename(w.dir, w.name, w.tempDir, w.in.Temp, unix.RENAME_NOREPLACE); err != nil {
 			return err
 		}
-		return &conflictError{fmt.Sprintf("directory %q was moved away meanwhile", w.at)}
+		return &conflictError{fmt.Sprintf("directory %q was moved away in the meantime", w.at)}
 	}
 	if other := a.checkPlaced(w); other != nil {
 		return errors.Join(other, a.takeOut(w))
@@ -72,7 +72,7 @@ func (a *applier) place(w *work) error {
 
 // swapBack undoes an exchange. If another program put yet another file into the place,
 // that file stays there, and what came out is left under its private name.
-func (a *applier) swapBack(room, dir int, temp, name string, ours made) error {
+func (a *applier) swapBack(room, dir int, temp, name string, ours tempInode) error {
 	err := a.d.rename(room, temp, dir, name, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.ENOENT) { // another program removed ours
 		err = a.d.rename(room, temp, dir, name, unix.RENAME_NOREPLACE)

@@ -26,15 +26,15 @@ func (s Side) state() State {
 	return State{Type: s.Type, Mode: s.Mode & 0o777, Size: s.Size, SHA256: s.SHA256, Target: workspace.Name(s.Target)}
 }
 
-// expected is what a path must be for a change to be carried out on it.
-type expected struct {
+// targetState is what a path must be for a change to be carried out on it.
+type targetState struct {
 	State
 	ID *workspace.Identity `json:"id,omitempty"` // of the file itself; nil: any file of that state
 }
 
 // matches reports whether what is at name in dir is as expected. moved means that Apply
 // gave it the name, which moves its change time.
-func (e expected) matches(dir int, name string, moved bool) (bool, error) {
+func (e targetState) matches(dir int, name string, moved bool) (bool, error) {
 	var st unix.Statx_t
 	err := status(dir, name, &st)
 	if absent(err) {
@@ -71,7 +71,7 @@ func (e expected) matches(dir int, name string, moved bool) (bool, error) {
 }
 
 // contentMatches reports whether a file has the content that is expected.
-func (e expected) contentMatches(f *os.File) (bool, error) {
+func (e targetState) contentMatches(f *os.File) (bool, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, io.LimitReader(f, e.Size+1))
 	return err == nil && n == e.Size && hex.EncodeToString(h.Sum(nil)) == e.SHA256, err
@@ -79,7 +79,7 @@ func (e expected) contentMatches(f *os.File) (bool, error) {
 
 // descriptorMatches reports whether an open file has the expected bits and content: a
 // name that was checked may lead to another file by now.
-func (e expected) descriptorMatches(fd int, st *unix.Statx_t) (bool, error) {
+func (e targetState) descriptorMatches(fd int, st *unix.Statx_t) (bool, error) {
 	if uint32(st.Mode)&0o777 != e.Mode || e.Type == File && int64(st.Size) != e.Size {
 		return false, nil
 	}
@@ -96,8 +96,8 @@ func (e expected) descriptorMatches(fd int, st *unix.Statx_t) (bool, error) {
 }
 
 // readExpected reads what is at name in dir as something to be expected again.
-func readExpected(dir int, name string) (expected, error) {
-	var e expected
+func readExpected(dir int, name string) (targetState, error) {
+	var e targetState
 	side, err := readAt(dir, name, false)
 	if err != nil || side.Type == None {
 		return e, err
@@ -113,10 +113,10 @@ func readExpected(dir int, name string) (expected, error) {
 
 // expectedNow finds what must be at the path of c for c to be carried out: what was there
 // when the run began, or what Apply itself put there. known is false if neither is known.
-func (s *Set) expectedNow(c *Change) (e expected, known bool, err error) {
+func (s *Set) expectedNow(c *Change) (e targetState, known bool, err error) {
 	path := string(c.Path)
 	if done := s.saved.list[c.Path]; done != nil && done.Done != nil {
-		return expected{State: done.Done.Left}, true, nil
+		return targetState{State: done.Done.Left}, true, nil
 	}
 	if c.OldType == None || c.Kind == Renamed {
 		_, there := s.start[path]
@@ -129,7 +129,7 @@ func (s *Set) expectedNow(c *Change) (e expected, known bool, err error) {
 		}
 		if side.Type != None && side.Type != Dir && !s.trees.gone[path] {
 			side.Mode = s.trees.sideMode(path, side.Mode)
-			return expected{State: side.state()}, true, nil
+			return targetState{State: side.state()}, true, nil
 		}
 	}
 	dir, name := cut(path)

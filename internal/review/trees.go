@@ -33,11 +33,11 @@ func openTrees(src Source) (*trees, error) {
 	}
 	if t.upper, err = unix.Open(src.Dir+"/upper", openTop|unix.O_NOFOLLOW, 0); err != nil {
 		t.close()
-		return nil, fmt.Errorf("opening what the run left: %w", &os.PathError{Op: "open", Path: src.Dir + "/upper", Err: err})
+		return nil, fmt.Errorf("opening the run's changes: %w", &os.PathError{Op: "open", Path: src.Dir + "/upper", Err: err})
 	}
 	if err := t.openBase(src.Dir); err != nil && !errors.Is(err, unix.ENOENT) {
 		t.close()
-		return nil, fmt.Errorf("opening what was kept of the start: %w", err)
+		return nil, fmt.Errorf("opening the saved start state: %w", err)
 	}
 	return t, nil
 }

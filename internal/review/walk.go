@@ -182,7 +182,7 @@ func (v *comparison) directory() error {
 		v.look = v.look.Repository()
 	}
 	if v.which == onlyLower {
-		return v.listError(l.oldNames(v.deleted))
+		return v.listError(l.oldNames(v.addDeleted))
 	}
 	all := v.mode == Copy
 	hides := ""
@@ -195,7 +195,7 @@ func (v *comparison) directory() error {
 		return err
 	}
 	if v.which == onlyUpper && !v.hasNames && v.path != "" {
-		v.add(&Change{Path: workspace.Name(v.path), Kind: Added, Type: Dir, Mode: v.perm}, nil)
+		v.keepChange(&Change{Path: workspace.Name(v.path), Kind: Added, Type: Dir, Mode: v.perm}, nil)
 	}
 	if v.which == both && all {
 		var st unix.Statx_t
@@ -203,7 +203,7 @@ func (v *comparison) directory() error {
 			if status(int(l.upper.Fd()), n, &st) == nil || !v.inCopy(n) {
 				return nil
 			}
-			return v.deleted(n)
+			return v.addDeleted(n)
 		})
 		if err := v.listError(err); err != nil {
 			return err

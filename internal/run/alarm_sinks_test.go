@@ -29,18 +29,18 @@ func TestSinksAndAnchorsOfARun(t *testing.T) {
 	}))
 	defer server.Close()
 	outside := t.TempDir()
-	told, anchor := filepath.Join(outside, "alerts.jsonl"), filepath.Join(outside, "anchor")
+	alerts, anchor := filepath.Join(outside, "alerts.jsonl"), filepath.Join(outside, "anchor")
 	task.Log = filepath.Join(outside, "log")
 	task.Plan.Record = policy.Record{Level: policy.RecordStandard, Anchor: []policy.Anchor{{Kind: "file", Address: anchor}}}
 	task.Plan.Alerts.Sinks = []policy.AlertSink{
-		{Kind: "file", Address: told, Severity: "low"},
+		{Kind: "file", Address: alerts, Severity: "low"},
 		{Kind: "webhook", Address: server.URL, Severity: "low", Timeout: 5 * time.Second},
 	}
 	result, err := task.Run(t.Context())
 	if err != nil || len(result.Warnings) > 0 {
 		t.Fatal(err, result.Warnings)
 	}
-	inFile, err := os.ReadFile(told)
+	inFile, err := os.ReadFile(alerts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,8 +89,8 @@ func pushesTo(t *testing.T, n *testenv.Network, deny event.Kind, private, public
 			t.Errorf("the %s server has %q; the command said %q and %q", name, log, out, errs)
 		}
 	}
-	if said := out.String() + errs.String(); strings.Contains(said, secret) {
-		t.Errorf("the secret is in %q", said)
+	if output := out.String() + errs.String(); strings.Contains(output, secret) {
+		t.Errorf("the secret is in %q", output)
 	}
 }
 

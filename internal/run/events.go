@@ -18,7 +18,7 @@ import (
 // that the command is about to be executed, and begins to record what it does.
 func (r *running) recordStart(plan policy.Plan, p boundary.Posture) error {
 	own := r.bus.Sensor(event.Task)
-	err := own.Emit(event.Event{Action: event.SessionAttest, Object: plan.Workspace, Verdict: event.Allowed, Detail: posture(p)})
+	err := own.Emit(event.Event{Action: event.SessionAttest, Object: plan.Workspace, Verdict: event.Allowed, Detail: postureDetail(p)})
 	if err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func join[S ~string](words []S) string {
 	return strings.Join(out, ",")
 }
 
-// posture is what was attested, in words that fit in a record.
-func posture(p boundary.Posture) map[string]string {
+// postureDetail returns what was attested, as details of an event.
+func postureDetail(p boundary.Posture) map[string]string {
 	var own []string
 	for ns, differs := range p.Namespaces {
 		if differs {

@@ -140,7 +140,7 @@ func (t *Task) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	r := &running{task: t, session: s, bus: b, ports: ports}
-	result, err := r.toEnd(ctx)
+	result, err := r.runToEnd(ctx)
 	result.Aftermaths = killed
 	result.Session, result.Report = b.Session(), b.Report()
 	if !b.Ended() {
@@ -165,9 +165,9 @@ type running struct {
 	intercepts bool // connections to every address arrive; known when something is launched
 }
 
-// toEnd runs the task to its end. What is made in its course is closed in the
+// runToEnd runs the task to its end. What is made in its course is closed in the
 // opposite order.
-func (r *running) toEnd(ctx context.Context) (result Result, err error) {
+func (r *running) runToEnd(ctx context.Context) (result Result, err error) {
 	if r.gate, err = r.openGate(); err != nil {
 		return Result{}, err
 	}
@@ -209,17 +209,17 @@ func (r *running) begin(ctx context.Context) (boundary.Process, error) {
 		if cerr := r.sensors.Close(); cerr != nil { // everything of that launch is dead
 			return nil, errors.Join(err, cerr)
 		}
-		if try == attempts || !mayPass(err) {
+		if try == attempts || !mayRetry(err) {
 			return nil, err
 		}
 		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
 	}
 }
 
-// mayPass reports whether a launch failed because the workspace changed under it:
+// mayRetry reports whether a launch failed because the workspace changed under it:
 // something that should be protected is gone, or another run replaced it, which removes
 // the mount on it. Nothing was executed.
-func mayPass(err error) bool {
+func mayRetry(err error) bool {
 	var posture *boundary.PostureError
 	return errors.Is(err, os.ErrNotExist) || errors.As(err, &posture)
 }

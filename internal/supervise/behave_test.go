@@ -62,7 +62,7 @@ func TestManyConnectsAtOnce(t *testing.T) {
 	if status := r.wait(); status != 0 || r.out.String() != fmt.Sprintln(many, "refused") {
 		t.Fatalf("status %d: %.300s", status, r.out.String())
 	}
-	if n := len(r.of(event.SockConnect)); n != many {
+	if n := len(r.eventsOf(event.SockConnect)); n != many {
 		t.Errorf("%d connects stand in the record", n)
 	}
 }
@@ -74,10 +74,10 @@ func TestMessagesWithAnAddressAreRecorded(t *testing.T) {
 	if status := r.wait(); status != 0 || r.out.String() != "<nil>\n" {
 		t.Fatalf("status %d: %.300s", status, r.out.String())
 	}
-	if sent := r.of(event.SockSend); len(sent) != 1 || sent[0].Object != "127.0.0.1:9" {
+	if sent := r.eventsOf(event.SockSend); len(sent) != 1 || sent[0].Object != "127.0.0.1:9" {
 		t.Errorf("recorded as sent: %+v", sent)
 	}
-	if dialled := r.of(event.SockConnect); len(dialled) != 1 || dialled[0].Object != "127.0.0.1:10" {
+	if dialled := r.eventsOf(event.SockConnect); len(dialled) != 1 || dialled[0].Object != "127.0.0.1:10" {
 		t.Errorf("recorded as connected: %+v", dialled)
 	}
 }
@@ -94,7 +94,7 @@ func TestProgramsBehaveTheSame(t *testing.T) {
 		{"restart", wrote("alarmed", 3000)},
 		{"interrupt", wrote("alarmed", 3000)},
 		{"threads", func(t *testing.T, r *run) {
-			if n, m := len(r.of(event.FileWrite)), len(r.of(event.FileUnlink)); n != 2400 || m != 2400 {
+			if n, m := len(r.eventsOf(event.FileWrite)), len(r.eventsOf(event.FileUnlink)); n != 2400 || m != 2400 {
 				t.Errorf("%d creations and %d removals, want 2400", n, m)
 			}
 			onePID(t, r, event.FileUnlink)
@@ -107,7 +107,7 @@ func TestProgramsBehaveTheSame(t *testing.T) {
 		{"killed", nil},
 		{"stopped", nil},
 		{"race", func(t *testing.T, r *run) {
-			for _, e := range r.of(event.FileWrite) {
+			for _, e := range r.eventsOf(event.FileWrite) {
 				if !strings.HasPrefix(e.Object, "race-") {
 					t.Errorf("object %q", e.Object)
 				}
@@ -126,13 +126,13 @@ func TestProgramsBehaveTheSame(t *testing.T) {
 			}
 		}},
 		{"chain", func(t *testing.T, r *run) {
-			if n := len(r.of(event.ProcExec)); n != 31 {
+			if n := len(r.eventsOf(event.ProcExec)); n != 31 {
 				t.Errorf("%d executions, want 31", n)
 			}
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := place(t)
+			dir := makeTree(t)
 			r := start(t, []string{path, tt.name}, in(dir))
 			if status := r.wait(); status != 0 {
 				t.Errorf("status %d: %s", status, r.out.String())
@@ -140,7 +140,7 @@ func TestProgramsBehaveTheSame(t *testing.T) {
 			if tt.check != nil {
 				tt.check(t, r)
 			}
-			if n := len(r.of(event.ProcExit)); n == 0 || len(r.sup.table.procs) != 0 {
+			if n := len(r.eventsOf(event.ProcExit)); n == 0 || len(r.sup.table.procs) != 0 {
 				t.Errorf("%d ends, %d processes left", n, len(r.sup.table.procs))
 			}
 		})
@@ -151,7 +151,7 @@ func TestProgramsBehaveTheSame(t *testing.T) {
 func executed(yes, no int) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
 		got, failed := 0, 0
-		for _, e := range r.of(event.ProcExec) {
+		for _, e := range r.eventsOf(event.ProcExec) {
 			switch {
 			case e.Object == "/bin/true" && e.Error == "" && e.Process.SHA256 != "":
 				got++
@@ -163,7 +163,7 @@ func executed(yes, no int) func(*testing.T, *run) {
 			t.Errorf("%d executions and %d that fail, want %d and %d", got, failed, yes, no)
 		}
 		ok := 0
-		for _, e := range r.of(event.ProcExit) {
+		for _, e := range r.eventsOf(event.ProcExit) {
 			if e.Detail["status"] == "0" && e.Object == real(t, "/bin/true") {
 				ok++
 			}
@@ -177,7 +177,7 @@ func executed(yes, no int) func(*testing.T, *run) {
 func wrote(name string, n int) func(*testing.T, *run) {
 	return func(t *testing.T, r *run) {
 		got := 0
-		for _, e := range r.of(event.FileWrite) {
+		for _, e := range r.eventsOf(event.FileWrite) {
 			if e.Object == name && e.Verdict == event.Allowed {
 				got++
 			}
@@ -190,7 +190,7 @@ func wrote(name string, n int) func(*testing.T, *run) {
 
 func onePID(t *testing.T, r *run, action string) {
 	t.Helper()
-	for _, e := range r.of(action) {
+	for _, e := range r.eventsOf(action) {
 		if e.Process.PID != r.cmd.Process.Pid || e.Process.Exec != 1 {
 			t.Fatalf("%+v is not of process %d", e, r.cmd.Process.Pid)
 		}
@@ -198,7 +198,7 @@ func onePID(t *testing.T, r *run, action string) {
 }
 
 func checkEdge(t *testing.T, r *run) {
-	writes := r.of(event.FileWrite)
+	writes := r.eventsOf(event.FileWrite)
 	if len(writes) != 5 {
 		t.Fatalf("%d events: %s", len(writes), r.dump())
 	}
@@ -208,7 +208,7 @@ func checkEdge(t *testing.T, r *run) {
 			t.Errorf("%+v", e)
 		}
 	}
-	execs := r.of(event.ProcExec)[1:]
+	execs := r.eventsOf(event.ProcExec)[1:]
 	if len(execs) != 2 || execs[0].Detail["unknown"] != "argv: EFAULT" || execs[1].Detail["unknown"] == "" {
 		t.Errorf("executions with arguments that cannot be read: %+v", execs)
 	}
@@ -219,7 +219,7 @@ func TestStormsOnOneProcessor(t *testing.T) {
 	path := behaviour(t)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, name := range []string{"threads", "vfork", "killed", "thread-executes"} {
-		r := start(t, []string{path, name}, in(place(t)), level(Full))
+		r := start(t, []string{path, name}, in(makeTree(t)), level(Full))
 		if status := r.wait(); status != 0 {
 			t.Errorf("%s: status %d: %s", name, status, r.out.String())
 		}
@@ -230,7 +230,7 @@ func TestStormsOnOneProcessor(t *testing.T) {
 func TestBrokenSink(t *testing.T) {
 	for _, action := range []string{event.ProcExec, event.FileWrite} {
 		t.Run(action, func(t *testing.T) {
-			dir := place(t)
+			dir := makeTree(t)
 			var calls atomic.Int32
 			why := make(chan error, 9)
 			rec := &recorder{fail: func(e event.Event) error {
@@ -263,7 +263,7 @@ func TestBrokenSink(t *testing.T) {
 
 // TestSlowSink holds the program up: nothing is queued.
 func TestSlowSink(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	gate, held := make(chan struct{}), make(chan struct{}, 8)
 	rec := &recorder{fail: func(e event.Event) error {
 		if e.Action == event.FileMkdir {
@@ -310,7 +310,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 		return len(names)
 	}
 	once := func() {
-		r := start(t, []string{"/bin/sh", "-c", "for i in 1 2 3; do /bin/true; done; (echo > file); ls -R /etc/ssl > /dev/null"}, in(place(t)), level(Full))
+		r := start(t, []string{"/bin/sh", "-c", "for i in 1 2 3; do /bin/true; done; (echo > file); ls -R /etc/ssl > /dev/null"}, in(makeTree(t)), level(Full))
 		r.wait()
 	}
 	once()

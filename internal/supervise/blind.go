@@ -18,9 +18,9 @@ const unreadable = "it may be executed but not read, and the kernel would hide w
 // forbids reports whether the kernel did not let the supervisor look.
 func forbids(errno syscall.Errno) bool { return errno == unix.EPERM || errno == unix.EACCES }
 
-// failed notes that something of the caller could not be read. A caller that the kernel
-// hides gets no answer, but is killed.
-func (c *call) failed(what string, errno syscall.Errno) {
+// noteUnreadable notes that something of the caller could not be read. A caller that the
+// kernel hides gets no answer, but is killed.
+func (c *call) noteUnreadable(what string, errno syscall.Errno) {
 	c.unknown(what + ": " + unix.ErrnoName(errno))
 	c.blind = c.blind || forbids(errno)
 }
@@ -45,23 +45,23 @@ func (l *execCall) refuseUnseen() {
 	}
 }
 
-// blinded kills a process that the kernel hides from the supervisor. What it did since
+// killHidden kills a process that the kernel hides from the supervisor. What it did since
 // its program began is not known, so the record has a gap.
-func (s *Supervisor) blinded(c *call, p *proc) {
-	s.unseen(p)
+func (s *Supervisor) killHidden(c *call, p *proc) {
+	s.recordUnseen(p)
 	s.kill(c, p)
 }
 
-// unseen records that nothing is known of what p did.
-func (s *Supervisor) unseen(p *proc) {
-	s.observe(&event.Event{Action: event.RecordDrop, Object: string(event.Syscall), Process: p.who(), Detail: map[string]string{
+// recordUnseen records that nothing is known of what p did.
+func (s *Supervisor) recordUnseen(p *proc) {
+	s.observe(&event.Event{Action: event.RecordDrop, Object: string(event.Syscall), Process: p.eventProcess(), Detail: map[string]string{
 		"of": string(event.Syscall), "count": "unknown", "executable": p.now.path,
-		"reason": "the kernel hides this process from holdfast, which ended it: its program, or the loader of that, cannot be read"}})
+		"reason": "holdfast ended this process, which the kernel hides from it: its program or the loader cannot be read"}})
 }
 
-// shuts reports whether the file at which a path ended may not be read. It asks the
+// isUnreadable reports whether the file at which a path ended may not be read. It asks the
 // kernel, which knows access control lists.
-func (at *location) shuts() bool {
+func (at *location) isUnreadable() bool {
 	if !at.exists || at.dir == nil || len(at.name) == 0 {
 		return false
 	}
@@ -76,5 +76,5 @@ func (s *Supervisor) loaded(l *execCall, im *image) {
 		return
 	}
 	s.resolver.locate(l.call.proc, l.call.tid, unix.AT_FDCWD, append(s.path2[:0], im.loader...), true, l.call.now, &s.at)
-	im.shut = im.shut || s.at.shuts()
+	im.shut = im.shut || s.at.isUnreadable()
 }

@@ -76,7 +76,7 @@ func TestWhatCannotBeReadIsNotExecuted(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := place(t)
+			dir := makeTree(t)
 			tt.make(t, dir)
 			r := start(t, []string{"/bin/sh", "-c", tt.script}, in(dir))
 			status, e := r.wait(), r.last(event.ProcExec)
@@ -97,12 +97,12 @@ func TestWhatCannotBeReadIsNotExecuted(t *testing.T) {
 // that PR_SET_DUMPABLE is enough.
 func TestWhoCannotBeSeenIsEnded(t *testing.T) {
 	path := behaviour(t)
-	dir := place(t)
+	dir := makeTree(t)
 	r := start(t, []string{path, "undumpable"}, in(dir))
 	status := r.wait()
 	_, err := os.Lstat(dir + "/undumpable")
 	if os.Geteuid() == 0 {
-		if status != 0 || err != nil || len(r.of(event.RecordDrop)) != 0 || r.last(event.FileWrite).Object != "undumpable" {
+		if status != 0 || err != nil || len(r.eventsOf(event.RecordDrop)) != 0 || r.last(event.FileWrite).Object != "undumpable" {
 			t.Errorf("status %d, %v: %s", status, err, r.dump())
 		}
 		return
@@ -118,7 +118,7 @@ func TestWhoCannotBeSeenIsEnded(t *testing.T) {
 func TestDescriptorsOfTheHiddenAreTaken(t *testing.T) {
 	r := newResolver(newPlaces(View{}))
 	defer r.flush()
-	dir := place(t)
+	dir := makeTree(t)
 	f, err := os.Create(dir + "/open")
 	if err != nil {
 		t.Fatal(err)
@@ -136,14 +136,14 @@ func TestDescriptorsOfTheHiddenAreTaken(t *testing.T) {
 	defer func() { in.Close(); cmd.Wait() }()
 	p := &proc{pid: cmd.Process.Pid}
 	for range 3 {
-		if errno := r.take(p, p.pid, 3); errno != 0 {
+		if errno := r.copyDescriptor(p, p.pid, 3); errno != 0 {
 			t.Fatal(errno)
 		}
 		if at, errno := r.pathOf(r.taken); at != dir+"/open" || errno != 0 {
 			t.Errorf("%s, %v", at, errno)
 		}
 	}
-	if errno := r.take(p, p.pid, 999); errno != unix.ENOENT || r.taken != -1 {
+	if errno := r.copyDescriptor(p, p.pid, 999); errno != unix.ENOENT || r.taken != -1 {
 		t.Errorf("%v, %d", errno, r.taken)
 	}
 }

@@ -60,9 +60,9 @@ func (c *call) add(key, value string) {
 	c.detail[key] = value
 }
 
-// keeps notes in the event of a successful private change that it vanishes with the
+// notePrivate notes in the event of a successful private change that it vanishes with the
 // run.
-func (c *call) keeps(e *event.Event) {
+func (c *call) notePrivate(e *event.Event) {
 	if c.private && e.Verdict == event.Allowed && e.Error == "" {
 		c.add(event.DetailKept, event.KeptPrivate)
 	}

@@ -66,7 +66,7 @@ func (s *Supervisor) compare(c *call, e *event.Event) {
 	if !c.judged {
 		s.mu.Lock()
 	}
-	e.Process = c.proc.who()
+	e.Process = c.proc.eventProcess()
 	if errno == unix.ECHILD { // another thread of it executed, and took its number
 		r.ended, errno = true, 0
 	}
@@ -77,20 +77,20 @@ func (s *Supervisor) compare(c *call, e *event.Event) {
 	var other *event.Event
 	if r.ended || !answered {
 		e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
-		c.unknown("its thread ended before it was through")
+		c.unknown("its thread ended before the call did")
 	} else {
-		result, errno := returned(r.pid)
+		result, errno := returnValue(r.pid)
 		if errno != 0 || restarts(result) {
 			release(r.pid, r.signal())
 			s.inFlight[c.tid] = inFlightCall{c.nr, c.proc, true}
 			return // it is restarted, and reported again
 		}
-		other = s.differs(c, e, f, result)
+		other = s.compareResult(c, e, f, result)
 	}
 	if !r.ended {
 		release(r.pid, r.signal())
 	}
-	c.keeps(e)
+	c.notePrivate(e)
 	e.Detail = c.detail
 	s.observe(e)
 	if other != nil {
@@ -111,14 +111,14 @@ func (r traceReport) signal() int {
 // errors (include/linux/errno.h), which programs never see.
 func restarts(result int64) bool { return result <= -512 && result >= -516 }
 
-// differs puts the result of the call into e, and returns the event of what it did if
+// compareResult puts the result of the call into e, and returns the event of what it did if
 // that differs from e. The caller is stopped.
-func (s *Supervisor) differs(c *call, e *event.Event, f *foreseen, result int64) *event.Event {
+func (s *Supervisor) compareResult(c *call, e *event.Event, f *foreseen, result int64) *event.Event {
 	if result < 0 {
-		s.came(e, c, unix.ErrnoName(syscall.Errno(-result)))
+		s.correctError(e, c, unix.ErrnoName(syscall.Errno(-result)))
 		return nil
 	}
-	said := cmp.Or(e.Resolved, e.Object)
+	recorded := cmp.Or(e.Resolved, e.Object)
 	if c.info.shape == shapeOpen {
 		at, fits := s.openedAt(c, f, int(result))
 		switch {
@@ -129,26 +129,26 @@ func (s *Supervisor) differs(c *call, e *event.Event, f *foreseen, result int64)
 		case f.lost:
 			e.Resolved = at
 		default:
-			return s.instead(c, e, said, at)
+			return s.otherEvent(c, e, recorded, at)
 		}
-		s.came(e, c, "")
+		s.correctError(e, c, "")
 		return nil
 	}
 	switch s.sign(c, f) {
 	case signMissing:
-		return s.instead(c, e, said, s.readAgain(c))
+		return s.otherEvent(c, e, recorded, s.readAgain(c))
 	case signNone:
 		c.unknown("whether it was this file: nothing of it had to change")
 	}
 	if !f.lost {
-		s.came(e, c, "")
+		s.correctError(e, c, "")
 	}
 	return nil
 }
 
-// came corrects what was foreseen by the error that the call returned, "" for
+// correctError corrects what was foreseen by the error that the call returned, "" for
 // none.
-func (s *Supervisor) came(e *event.Event, c *call, errno string) {
+func (s *Supervisor) correctError(e *event.Event, c *call, errno string) {
 	switch {
 	case errno == e.Error:
 	case errno == "":
@@ -156,16 +156,16 @@ func (s *Supervisor) came(e *event.Event, c *call, errno string) {
 	case errno == "EACCES" || errno == "EPERM" || errno == "EROFS":
 		if e.Error = errno; e.Verdict != event.Denied {
 			e.Verdict, e.Layer, e.Rule = event.Denied, "", ""
-			c.unknown("what refused it: it was foreseen to be allowed")
+			c.unknown("what refused it: it was expected to be allowed")
 		}
 	default:
 		e.Error = errno
 	}
 }
 
-// instead is the event of what a call did other than e says.
-func (s *Supervisor) instead(c *call, e *event.Event, said, at string) *event.Event {
-	o := event.Event{Action: e.Action, Object: at, Verdict: event.Allowed, Detail: map[string]string{"instead_of": said}}
+// otherEvent is the event of what a call did other than e says.
+func (s *Supervisor) otherEvent(c *call, e *event.Event, recorded, at string) *event.Event {
+	o := event.Event{Action: e.Action, Object: at, Verdict: event.Allowed, Detail: map[string]string{"instead_of": recorded}}
 	for _, key := range []string{"how", "mode", "owner"} {
 		if v := c.detail[key]; v != "" {
 			o.Detail[key] = v
@@ -177,7 +177,7 @@ func (s *Supervisor) instead(c *call, e *event.Event, said, at string) *event.Ev
 			o.Detail["unknown"] = "object: its path cannot be read afterwards"
 		}
 	}
-	if t := s.resolver.places.of(at); t != nil && t.Access == policy.Copy {
+	if t := s.resolver.places.treeFor(at); t != nil && t.Access == policy.Copy {
 		o.Detail[event.DetailKept] = event.KeptPrivate
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
@@ -218,7 +218,7 @@ func (s *Supervisor) readAgain(c *call) string {
 	if !s.find(c, c.info.dir, c.info.path, s.path[:], false, &at, &again) {
 		return ""
 	}
-	return at.where()
+	return at.absolutePath()
 }
 
 func sameFile(a, b *unix.Stat_t) bool { return a.Ino == b.Ino && a.Dev == b.Dev }

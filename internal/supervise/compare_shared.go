@@ -42,7 +42,7 @@ func (s *Supervisor) reachable(c *call) bool {
 		}
 	}
 	size := s.memory.page
-	return !s.looked.own(c.arg(c.info.path), size) || c.info.path2 >= 0 && !s.looked.own(c.arg(c.info.path2), size)
+	return !s.looked.isPrivateMemory(c.arg(c.info.path), size) || c.info.path2 >= 0 && !s.looked.isPrivateMemory(c.arg(c.info.path2), size)
 }
 
 // openLooked opens p, where that is not done yet.
@@ -73,9 +73,9 @@ func (l *looked) threads() int {
 	return int(st.Nlink) - 2 // proc_task_getattr in fs/proc/base.c
 }
 
-// own reports whether a path at addr is in memory that belongs to the process alone, in
-// pages of that size. It may extend into the next page.
-func (l *looked) own(addr, size uint64) bool {
+// isPrivateMemory reports whether a path at addr is in memory that belongs to the process
+// alone, in pages of that size. It may extend into the next page.
+func (l *looked) isPrivateMemory(addr, size uint64) bool {
 	var two [16]byte
 	n, err := unix.Pread(l.pages, two[:], int64(addr/size*8))
 	if err != nil || n < 8 {
@@ -110,9 +110,9 @@ func sameMemory(a, b int) bool {
 // in common with another.
 const commonFlags = unix.CLONE_VM | unix.CLONE_FS | unix.CLONE_FILES
 
-// shares notes that from now on processes may share what the arguments of a call
+// noteSharing notes that from now on processes may share what the arguments of a call
 // mean, as clone(2) makes them.
-func (s *Supervisor) shares(c *call) {
+func (s *Supervisor) noteSharing(c *call) {
 	s.sharing = s.sharing || c.nr == unix.SYS_CLONE && c.args[0]&commonFlags != 0 && c.args[0]&unix.CLONE_THREAD == 0
 }
 
@@ -122,6 +122,6 @@ func (s *location) isMemory() bool {
 	if s.dir != nil && len(s.name) > 0 && !bytes.HasSuffix(s.name, []byte("mem")) {
 		return false
 	}
-	at := s.where()
+	at := s.absolutePath()
 	return strings.HasPrefix(at, "/proc/") && strings.HasSuffix(at, "/mem")
 }

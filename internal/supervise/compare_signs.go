@@ -36,7 +36,7 @@ func (s *Supervisor) expect(c *call) *foreseen {
 }
 
 func aimOf(at *location, opens bool) aim {
-	a := aim{dir: -1, path: at.where(), was: at.stat, had: at.exists}
+	a := aim{dir: -1, path: at.absolutePath(), was: at.stat, had: at.exists}
 	if at.dir != nil && !opens { // what was opened is looked at itself
 		if fd, err := unix.FcntlInt(uintptr(at.dir.fd), unix.F_DUPFD_CLOEXEC, 0); err == nil {
 			a.dir, a.name = fd, append(slices.Clone(at.name), 0)
@@ -53,8 +53,8 @@ func (f *foreseen) close() {
 	}
 }
 
-// look returns what is there now.
-func (a *aim) look() (now unix.Stat_t, there bool) {
+// currentStat returns what is there now.
+func (a *aim) currentStat() (now unix.Stat_t, there bool) {
 	there = a.dir >= 0 && fstatat(a.dir, a.name, &now, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH) == 0
 	return now, there
 }
@@ -78,7 +78,7 @@ func (s *Supervisor) sign(c *call, f *foreseen) sign {
 	if f.at.dir < 0 {
 		return map[bool]sign{true: signNone, false: signMissing}[f.at.had] // a descriptor without a name
 	}
-	now, there := f.at.look()
+	now, there := f.at.currentStat()
 	same := there && f.at.had && sameFile(&now, &f.at.was)
 	missing := !there || same
 	switch c.info.action {
@@ -92,7 +92,7 @@ func (s *Supervisor) sign(c *call, f *foreseen) sign {
 	case event.FileUnlink:
 		missing = same || !f.at.had
 	case event.FileRename:
-		missing = f.moved(same)
+		missing = f.renameMissing(same)
 	default:
 		return f.altered(c, &now, same)
 	}
@@ -102,13 +102,13 @@ func (s *Supervisor) sign(c *call, f *foreseen) sign {
 	return signThere
 }
 
-// moved reports whether a rename did not move what it should; same means that the file
-// still has its name.
-func (f *foreseen) moved(same bool) (missing bool) {
+// renameMissing reports whether a rename did not move what it should; same means that the
+// file still has its name.
+func (f *foreseen) renameMissing(same bool) (missing bool) {
 	if f.at.had && f.to.had && sameFile(&f.at.was, &f.to.was) {
 		return false // two names of one file: nothing is done (rename(2))
 	}
-	now, there := f.to.look()
+	now, there := f.to.currentStat()
 	return !f.at.had || same || !there || f.to.had && sameFile(&now, &f.to.was)
 }
 

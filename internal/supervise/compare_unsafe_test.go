@@ -146,7 +146,7 @@ func TestWhatIsChangedIsRecorded(t *testing.T) {
 	}
 	for _, tt := range races() {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := place(t)
+			dir := makeTree(t)
 			began := time.Now()
 			r := start(t, []string{"/bin/sh", "-c", exe + "; true"}, in(dir), environment(fmt.Sprintf("%s=race 200 %s", roleVar, tt.name)))
 			if status := r.wait(); status != 0 {
@@ -173,7 +173,7 @@ func TestWhatIsChangedIsRecorded(t *testing.T) {
 				}
 			}
 			said := 0 // it was exchanged before it was looked at
-			for _, e := range r.of(tt.action) {
+			for _, e := range r.eventsOf(tt.action) {
 				if strings.HasSuffix(e.Object, "/evil") && e.Detail["instead_of"] == "" && e.Verdict == event.Allowed && e.Error == "" && strings.HasPrefix(e.Object, "./") {
 					said++
 				}
@@ -266,7 +266,7 @@ func TestSharedMemoryIsCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := place(t)
+	dir := makeTree(t)
 	if err := errors.Join(os.WriteFile(dir+"/good", nil, 0o644), os.WriteFile(dir+"/evil", nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestLinksAreNotTurnedUnderCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := place(t)
+	dir := makeTree(t)
 	if err := errors.Join(os.Mkdir(dir+"/g", 0o755), os.Mkdir(dir+"/e", 0o755), os.WriteFile(dir+"/e/f", nil, 0o644), os.Symlink("g", dir+"/l"), os.Symlink("e", dir+"/n")); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +344,7 @@ func TestHonestThreadsAreComparedInSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	const script = `(EXE & EXE & for i in 1 2 3 4 5 6 7 8; do mkdir d; echo x > d/f; ln -s d l; echo y > l/f; mv d e; rm l e/f; rmdir e; done; wait); true`
-	dir := place(t)
+	dir := makeTree(t)
 	r := start(t, []string{"/bin/sh", "-c", strings.ReplaceAll(script, "EXE", exe)}, in(dir), environment(roleVar+"=storm 8"))
 	if status := r.wait(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.out.String())

@@ -38,12 +38,12 @@ func TestCallsThatWaitAreNotHeldUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := start(t, []string{"/bin/sh", "-c", exe + "; true"}, in(place(t)), environment(roleVar+"=fifo"))
+	r := start(t, []string{"/bin/sh", "-c", exe + "; true"}, in(makeTree(t)), environment(roleVar+"=fifo"))
 	if status := r.wait(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.out.String())
 	}
 	writes := 0
-	for _, e := range r.of(event.FileWrite) {
+	for _, e := range r.eventsOf(event.FileWrite) {
 		if e.Object == "fifo" {
 			if writes++; e.Detail["compared"] != "no" || e.Verdict != event.Allowed {
 				t.Errorf("%+v", e)

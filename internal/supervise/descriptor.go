@@ -24,15 +24,15 @@ func (r *resolver) read(p *proc, tid int) ([]byte, syscall.Errno) {
 	if err != nil { // a link that is no descriptor
 		return text, errno
 	}
-	if errno := r.take(p, tid, fd); errno != 0 {
+	if errno := r.copyDescriptor(p, tid, fd); errno != 0 {
 		return nil, errno
 	}
 	r.name = append(strconv.AppendInt(append(r.name[:0], "/proc/self/fd/"...), int64(r.taken), 10), 0)
 	return readlinkat(unix.AT_FDCWD, r.name, r.link[:])
 }
 
-// take copies a descriptor of a thread.
-func (r *resolver) take(p *proc, tid, fd int) syscall.Errno {
+// copyDescriptor copies a descriptor of a thread.
+func (r *resolver) copyDescriptor(p *proc, tid, fd int) syscall.Errno {
 	r.closeTaken()
 	flags := 0
 	if tid != p.pid { // it may have descriptors of its own

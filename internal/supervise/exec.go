@@ -86,7 +86,7 @@ func (s *Supervisor) prepare(l *execCall) {
 			return
 		}
 	}
-	s.proceed(l)
+	s.letContinue(l)
 }
 
 func (s *Supervisor) execFollows(c *call) bool {
@@ -101,13 +101,13 @@ func (s *Supervisor) later(l *execCall) {
 		defer s.reading.Done()
 		for i := range l.images {
 			if im := &l.images[i]; im.fd >= 0 {
-				im.read(s.hashes, s.lasting(im.path))
+				im.read(s.hashes, s.isUnwritable(im.path))
 			}
 		}
 		<-s.readers
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.proceed(l)
+		s.letContinue(l)
 	}()
 }
 
@@ -135,15 +135,15 @@ func (im *image) read(h *hashes, lasting bool) {
 	}
 }
 
-// lasting reports whether nothing inside can write a file.
-func (s *Supervisor) lasting(path string) bool {
-	t := s.resolver.places.of(path)
+// isUnwritable reports whether nothing inside can write a file.
+func (s *Supervisor) isUnwritable(path string) bool {
+	t := s.resolver.places.treeFor(path)
 	return t != nil && t.Access == policy.Read
 }
 
-// proceed records an execution once all that can be known of it is known, and lets it
+// letContinue records an execution once all that can be known of it is known, and lets it
 // continue.
-func (s *Supervisor) proceed(l *execCall) {
+func (s *Supervisor) letContinue(l *execCall) {
 	l.describe()
 	l.refuseUnseen()
 	if !s.gated(event.KindExec) || !s.consent(l) {
@@ -154,7 +154,7 @@ func (s *Supervisor) proceed(l *execCall) {
 // conclude records and answers.
 func (s *Supervisor) conclude(l *execCall) {
 	c := &l.call
-	s.released(c)
+	s.forgetHeld(c)
 	e, p := &l.event, c.proc
 	l.remember(s.now())
 	number := s.complete(l)
@@ -189,13 +189,13 @@ func (s *Supervisor) conclude(l *execCall) {
 		l.errno = c.refusal
 	}
 	if l.trace && l.errno == 0 {
-		x.judged, x.argv, x.cut, x.env = !l.doomed && l.judgeable(), l.commandLine(), l.cut, l.env
+		x.judged, x.argv, x.cut, x.env = !l.doomed && l.isJudgeable(), l.commandLine(), l.cut, l.env
 		s.trace(&traced{call: c, was: x})
 		return
 	}
-	s.answered(s.listener.answer(c.id, l.errno))
+	s.handleAnswered(s.listener.answer(c.id, l.errno))
 	if c.blind {
-		s.blinded(c, p)
+		s.killHidden(c, p)
 	}
 }
 
@@ -279,7 +279,7 @@ func (s *Supervisor) image(c *call, at *location) image {
 	if im.path = at.resolved(); im.path == "" {
 		im.path = string(at.asked)
 	}
-	if known, ok := s.hashes.look(im.is); ok {
+	if known, ok := s.hashes.lookupContent(im.is); ok {
 		im.sum, im.line, im.loader, im.have = known.sum, known.line, known.loader, true
 		return im
 	}

@@ -20,7 +20,7 @@ const (
 func (s *Supervisor) workingDirectory(c *call, p *event.Process) {
 	text, errno := s.resolver.linkOf(c.proc, c.tid, "cwd")
 	if errno != 0 {
-		c.failed("cwd", errno)
+		c.noteUnreadable("cwd", errno)
 		return
 	}
 	p.Cwd = string(text)
@@ -84,7 +84,7 @@ func (s *Supervisor) arguments(l *execCall) {
 		c.unknown("argv: no end within " + strconv.Itoa(t.total))
 	}
 	if t.errno != 0 {
-		c.failed("argv", t.errno)
+		c.noteUnreadable("argv", t.errno)
 	}
 }
 

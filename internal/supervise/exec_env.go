@@ -43,17 +43,17 @@ func (s *Supervisor) environment(l *execCall) {
 	l.env = &t
 }
 
-// known reports whether all of it was read.
-func (t *texts) known() bool { return !t.cut && t.errno == 0 }
+// isComplete reports whether all of it was read.
+func (t *texts) isComplete() bool { return !t.cut && t.errno == 0 }
 
 // same reports whether both are the same variables in the same order.
 func (t *texts) same(o *texts) bool {
 	return slices.Equal(t.list, o.list) && t.cut == o.cut && t.errno == o.errno
 }
 
-// changed is the difference of an environment from that of the command of the run,
+// difference is the difference of an environment from that of the command of the run,
 // sorted. If the environment is cut, it is not known which variables are unset.
-func (g *baseEnv) changed(env []string, cut bool) []string {
+func (g *baseEnv) difference(env []string, cut bool) []string {
 	names := make(map[string]bool, len(env))
 	var out []string
 	for _, v := range env {
@@ -72,7 +72,7 @@ func (g *baseEnv) changed(env []string, cut bool) []string {
 	return slices.Compact(out)
 }
 
-// put writes an environment into an attempt.
-func (g *baseEnv) put(a *event.Attempt, env []string, whole bool) {
-	a.Environment, a.EnvironmentUnknown = g.changed(env, !whole), !whole
+// writeTo writes an environment into an attempt.
+func (g *baseEnv) writeTo(a *event.Attempt, env []string, whole bool) {
+	a.Environment, a.EnvironmentUnknown = g.difference(env, !whole), !whole
 }

@@ -57,7 +57,7 @@ func (s *Supervisor) confirmExec(c *call, p *proc) {
 	is, errno := s.resolver.running(p)
 	if errno != 0 {
 		if forbids(errno) {
-			s.blinded(c, p)
+			s.killHidden(c, p)
 		}
 		return
 	}
@@ -101,7 +101,7 @@ func (s *Supervisor) recordMismatch(c *call, p *proc, was *execution, is identit
 	s.running.Store(p.pid, p.now.exec)
 	e := event.Event{Action: event.ProcExec, Object: next.path, Verdict: event.Allowed, Process: p.full(),
 		Detail: map[string]string{"instead_of": strconv.FormatUint(was.exec, 10)}}
-	if text, whole := s.raw(p, "cmdline", argvKept); len(text) > 0 {
+	if text, whole := s.readList(p, "cmdline", argvKept); len(text) > 0 {
 		e.Process.Argv = split(text)
 		if !whole {
 			e.Detail["argc"] = ">" + strconv.Itoa(len(e.Process.Argv))
@@ -136,7 +136,7 @@ func (s *Supervisor) collect() {
 // ended records the end of p and forgets it.
 func (s *Supervisor) ended(p *proc) {
 	if s.table.procs[p.pid] == p && p.known {
-		e := event.Event{Action: event.ProcExit, Object: p.now.path, Verdict: event.Allowed, Process: p.who()}
+		e := event.Event{Action: event.ProcExit, Object: p.now.path, Verdict: event.Allowed, Process: p.eventProcess()}
 		if ws, ok := s.watch.status(p); ok {
 			e.Detail = exitDetail(ws)
 		} else {

@@ -42,7 +42,7 @@ func real(t testing.TB, path string) string {
 }
 
 func TestExecutions(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	r := start(t, []string{"/bin/sh", "-c", "/bin/true one 'two words'; (cd sub && ../prog); /absent/prog; (exit 7); kill -TERM $$"}, in(dir))
 	if err := programs.Write(dir+"/prog", []byte("#! /bin/sh -e\nexec /bin/false\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -68,7 +68,7 @@ func TestExecutions(t *testing.T) {
 		t.Errorf("what replaced the script: %+v", no)
 	}
 	ends := map[uint64]string{}
-	for _, e := range r.of(event.ProcExit) {
+	for _, e := range r.eventsOf(event.ProcExit) {
 		ends[e.Process.Exec] = e.Detail["status"] + e.Detail["signal"]
 	}
 	if linux6(15) && (ends[sh.Process.Exec] == "" || ends[yes.Process.Exec] != "0" || ends[no.Process.Exec] != "1") {
@@ -81,7 +81,7 @@ func TestExecutions(t *testing.T) {
 }
 
 func TestExecutionsThatFail(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	for name, text := range map[string]string{"plain": "no program", "loop": "#!./loop\n", "astray": "#!/no/such/interpreter\n"} {
 		if err := programs.Write(filepath.Join(dir, name), []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestExecutionsThatFail(t *testing.T) {
 		execve(0, 0), execve("plain", 8), execve("", 0),
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "after", unix.O_CREAT | unix.O_WRONLY, 0o600}},
 	})
-	for i, e := range r.of(event.ProcExec)[1:] {
+	for i, e := range r.eventsOf(event.ProcExec)[1:] {
 		want := []string{"ENOENT", "EACCES", "EACCES", "", "ELOOP", "ENOENT", "EFAULT", "", "ENOENT"}[i]
 		if e.Error != want {
 			t.Errorf("%q: foreseen %q, want %q; it came to %s", e.Object, e.Error, want, got[i])
@@ -102,17 +102,17 @@ func TestExecutionsThatFail(t *testing.T) {
 			t.Errorf("%q: foreseen %q, came to %q", e.Object, e.Error, got[i])
 		}
 	}
-	first := r.of(event.ProcExec)[0]
+	first := r.eventsOf(event.ProcExec)[0]
 	if e := r.about(event.FileWrite, "after"); e.Process.Exec != first.Process.Exec {
 		t.Errorf("after them the process runs %d, want %d: %s", e.Process.Exec, first.Process.Exec, r.dump())
 	}
-	if e := r.of(event.ProcExec)[8]; !strings.Contains(e.Detail["unknown"], "argv") {
+	if e := r.eventsOf(event.ProcExec)[8]; !strings.Contains(e.Detail["unknown"], "argv") {
 		t.Errorf("unreadable arguments: %+v", e)
 	}
 }
 
 func TestScriptsOfScripts(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := programs.Write(path, []byte(text), 0o755); err != nil {
@@ -204,7 +204,7 @@ os.execv('/proc/self/fd/%d' % fd, ['memory'])
 // TestReplacedInBetween swaps the executable when it was recorded and before the
 // kernel opens it. What runs then has a record of its own.
 func TestReplacedInBetween(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	prog := filepath.Join(dir, "prog")
 	if err := errors.Join(programs.Copy("/bin/true", prog), programs.Copy("/bin/mkdir", prog+".new")); err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestReplacedInBetween(t *testing.T) {
 	if status := r.wait(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.out.String())
 	}
-	all := r.of(event.ProcExec)
+	all := r.eventsOf(event.ProcExec)
 	if len(all) != 2 || all[0].Process.SHA256 != sumOf(t, "/bin/true") || all[1].Process.SHA256 != sumOf(t, prog) ||
 		all[1].Detail["instead_of"] != strconv.FormatUint(all[0].Process.Exec, 10) {
 		t.Fatalf("%s", r.dump())
@@ -234,7 +234,7 @@ func TestReplacedInBetween(t *testing.T) {
 }
 
 func TestForkedAndNothingExecuted(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	r := start(t, []string{"/bin/sh", "-c", "(echo x > made; true) & wait"}, in(dir))
 	if status := r.wait(); status != 0 {
 		t.Fatalf("status %d: %s", status, r.out.String())
@@ -289,7 +289,7 @@ func TestWhatGotAnotherModeIsReadOnceMore(t *testing.T) {
 		"name": func(file string) error { return os.Link(file, file+".link") },
 		"size": func(file string) error { return programs.Write(file, []byte("more than it was"), 0o700) },
 	} {
-		file := filepath.Join(place(t), "program")
+		file := filepath.Join(makeTree(t), "program")
 		if err := programs.Write(file, []byte("it was"), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func (s *Supervisor) file(c *call) {
 		return
 	}
 	gated, place := !c.judged && s.gated(event.KindFile), ""
-	w, follow, creates := s.means(c, &e)
+	w, follow, creates := s.intentOf(c, &e)
 	changes := w.changes() || creates
 	if !s.findFirst(c, changes, follow, w == wantCreate || w == wantRemove, &e) {
 		s.finishFile(c, &e, changes)
@@ -35,9 +35,9 @@ func (s *Supervisor) file(c *call) {
 		o = s.foresee(c, &s.at, w, creates)
 	}
 	e.Object, e.Resolved = string(s.at.asked), s.at.resolved()
-	flush := s.disturbs(c, &s.at)
+	flush := s.mayRedirect(c, &s.at)
 	if gated && (o.verdict == event.Denied || c.info.shape == shapeTwo || c.private) {
-		place = s.at.where() // its name is overwritten by that of the second
+		place = s.at.absolutePath() // its name is overwritten by that of the second
 	}
 	switch c.info.shape {
 	case shapeTwo:
@@ -47,7 +47,7 @@ func (s *Supervisor) file(c *call) {
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	s.describe(c)
-	if place != "" && s.outside(c, &e, o, place) {
+	if place != "" && s.askOutside(c, &e, o, place) {
 		return
 	}
 	s.finishFile(c, &e, changes)
@@ -56,10 +56,10 @@ func (s *Supervisor) file(c *call) {
 	}
 }
 
-// means returns what c does with its path, and whether the last name of it is followed.
-func (s *Supervisor) means(c *call, e *event.Event) (w want, follow, creates bool) {
+// intentOf returns what c does with its path, and whether the last name of it is followed.
+func (s *Supervisor) intentOf(c *call, e *event.Event) (w want, follow, creates bool) {
 	if c.opens() {
-		return s.opening(c, e)
+		return s.openIntent(c, e)
 	}
 	stay := c.info.stay || c.info.shape == shapePath && c.flag()&unix.AT_SYMLINK_NOFOLLOW != 0
 	return c.info.want, !stay, false
@@ -71,7 +71,7 @@ func (s *Supervisor) linkText(c *call, o outcome) outcome {
 	c.add("to", string(text))
 	switch {
 	case errno != 0:
-		c.failed("to", errno)
+		c.noteUnreadable("to", errno)
 	case !whole:
 		return allowed("ENAMETOOLONG")
 	case len(text) == 0:
@@ -98,14 +98,14 @@ func (s *Supervisor) find(c *call, dir, path int8, buf []byte, follow bool, at *
 	text, whole, errno := s.memory.text(c.tid, c.arg(path), buf)
 	if !whole {
 		e.Object = string(text)
-		s.unread(c, e, "path", errno)
+		s.noteUnread(c, e, "path", errno)
 		return false
 	}
-	return s.lead(c, c.dirfd(dir), text, buf, follow, at, e)
+	return s.findTarget(c, c.dirfd(dir), text, buf, follow, at, e)
 }
 
-// lead finds where text leads, which is in buf. False means what it does for find.
-func (s *Supervisor) lead(c *call, dirfd int, text, buf []byte, follow bool, at *location, e *event.Event) bool {
+// findTarget finds where text leads, which is in buf. False means what it does for find.
+func (s *Supervisor) findTarget(c *call, dirfd int, text, buf []byte, follow bool, at *location, e *event.Event) bool {
 	if !s.openRoot(c.proc) {
 		e.Object, e.Verdict = string(text), event.Unknown
 		c.unknown("root of the view")
@@ -126,9 +126,9 @@ func (s *Supervisor) lead(c *call, dirfd int, text, buf []byte, follow bool, at 
 	return true
 }
 
-// unread completes an event whose path could not be read: either the kernel
+// noteUnread completes an event whose path could not be read: either the kernel
 // will not be able to either, or we have no right to.
-func (s *Supervisor) unread(c *call, e *event.Event, what string, errno syscall.Errno) {
+func (s *Supervisor) noteUnread(c *call, e *event.Event, what string, errno syscall.Errno) {
 	switch errno {
 	case 0:
 		e.Error = "ENAMETOOLONG"
@@ -137,12 +137,12 @@ func (s *Supervisor) unread(c *call, e *event.Event, what string, errno syscall.
 		c.unknown(what + ": no readable memory")
 	default:
 		e.Verdict = event.Unknown
-		c.failed(what, errno)
+		c.noteUnreadable(what, errno)
 	}
 }
 
-// opening reads the flags of an open.
-func (s *Supervisor) opening(c *call, e *event.Event) (w want, follow, creates bool) {
+// openIntent reads the flags of an open.
+func (s *Supervisor) openIntent(c *call, e *event.Event) (w want, follow, creates bool) {
 	c.flags = unix.O_CREAT | unix.O_WRONLY | unix.O_TRUNC // creat(2)
 	if c.info.flags >= 0 {
 		c.flags = c.arg(c.info.flags)
@@ -192,7 +192,7 @@ func (s *Supervisor) second(c *call) outcome {
 		return s.linked(c)
 	}
 	c.changes(&s.to)
-	return s.renamed(c)
+	return s.foreseeRename(c)
 }
 
 // descriptor records a call on a descriptor.
@@ -208,7 +208,7 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 		e.Error = "EBADF"
 	case errno != 0:
 		e.Verdict = event.Unknown
-		c.failed("path", errno)
+		c.noteUnreadable("path", errno)
 	case s.resolver.isHandle(c.proc):
 		e.Object, e.Error = string(text), "EBADF"
 	default:
@@ -219,17 +219,17 @@ func (s *Supervisor) descriptor(c *call, e *event.Event) {
 		// A descriptor that is open for a change stays so: mode and owner decide.
 		s.resolver.locate(c.proc, c.tid, unix.AT_FDCWD, append(s.path[:0], text...), false, c.now, &s.at)
 		o := s.foresee(c, &s.at, c.info.want, false)
-		s.disturbs(c, &s.at)
+		s.mayRedirect(c, &s.at)
 		if o.layer == event.LayerView {
-			o = s.handed(c)
+			o = s.judgeDescriptor(c)
 		}
 		e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	}
 }
 
-// handed judges a change through a descriptor of a file that is not in view: it came
-// from outside, so only its owner may change it.
-func (s *Supervisor) handed(c *call) outcome {
+// judgeDescriptor judges a change through a descriptor of a file that is not in view: it
+// came from outside, so only its owner may change it.
+func (s *Supervisor) judgeDescriptor(c *call) outcome {
 	var st unix.Stat_t
 	if s.resolver.statDescriptor(c.proc, c.tid, int(int32(c.args[c.info.dir])), &st) && c.proc.creds.uid != st.Uid && !c.proc.creds.owner {
 		return denied(event.LayerPermissions, "", "EPERM")
@@ -243,7 +243,7 @@ func (s *Supervisor) attributeName(c *call) {
 	c.attribute = string(text)
 	c.add("name", c.attribute)
 	if errno != 0 {
-		c.failed("name", errno)
+		c.noteUnreadable("name", errno)
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 const cwd = unix.AT_FDCWD
 
-// place makes a directory with something in it, without links in its path.
-func place(t testing.TB) string {
+// makeTree makes a directory with something in it, without links in its path.
+func makeTree(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -120,7 +120,7 @@ func TestCalls(t *testing.T) {
 	for _, tt := range callTests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			dir := place(t)
+			dir := makeTree(t)
 			r, got := makeCalls(t, dir, []aCall{tt.call}, level(Full))
 			if want := tt.errno; got[0] != "-" && got[0] != want || got[0] == "-" && want != "" {
 				t.Errorf("the call came to %s, and %q is expected", got[0], want)
@@ -150,7 +150,7 @@ func TestCalls(t *testing.T) {
 
 // TestDescriptorsAndWorkingDirectory has calls that depend on each other.
 func TestDescriptorsAndWorkingDirectory(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	pwd := filepath.Join(dir, "gone")
 	if err := os.Mkdir(pwd, 0o755); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func words(m map[string]string) string {
 // last returns the last event of an action.
 func (r *run) last(action string) event.Event {
 	r.t.Helper()
-	all := r.of(action)
+	all := r.eventsOf(action)
 	if len(all) == 0 {
 		r.t.Fatalf("no event %s; all: %s", action, r.dump())
 	}
@@ -223,7 +223,7 @@ func (r *run) last(action string) event.Event {
 // A path that the view of a private tree hides is denied, however it is named; one that
 // is only missing, or is created, is not.
 func TestKeptFromPrivateTree(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	r, _ := makeCalls(t, dir, []aCall{
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, "sub/../key", unix.O_RDONLY, 0}},
 		{NR: unix.SYS_OPENAT, Args: []any{cwd, dir + "/key", unix.O_RDWR, 0}},

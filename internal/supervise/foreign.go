@@ -36,7 +36,7 @@ func (s *Supervisor) foreign(c *call, abi string) {
 		_ = unix.PidfdSendSignal(c.proc.pidfd, unix.SIGKILL, nil, 0)
 	}
 	s.answer(c)
-	e.Detail, e.Process = c.detail, c.proc.who()
+	e.Detail, e.Process = c.detail, c.proc.eventProcess()
 	s.observe(&e)
 }
 

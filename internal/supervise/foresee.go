@@ -27,11 +27,11 @@ func (s *Supervisor) foresee(c *call, at *location, w want, creates bool) outcom
 	if creates && w != wantCreate && at.slashed && at.followed {
 		return allowed("EISDIR") // before the link is followed
 	}
-	if !c.proc.creds.reaches(at) {
+	if !c.proc.creds.canReach(at) {
 		return denied(event.LayerPermissions, "", "EACCES")
 	}
-	s.uncovered(at, creates || w == wantCreate)
-	o, decided := s.placed(c, at, w, creates)
+	s.uncover(at, creates || w == wantCreate)
+	o, decided := s.judgeMount(c, at, w, creates)
 	if !decided {
 		o = s.permitted(c, at, w, creates)
 	}
@@ -43,9 +43,9 @@ func (c *call) changes(at *location) {
 	c.private = c.private || at.tree != nil && at.tree.Access == policy.Copy
 }
 
-// uncovered gives what is hidden, but was made inside where nothing is mounted over
+// uncover gives what is hidden, but was made inside where nothing is mounted over
 // its name, to the tree around it.
-func (s *Supervisor) uncovered(at *location, makes bool) {
+func (s *Supervisor) uncover(at *location, makes bool) {
 	if at.exists || makes {
 		at.tree = s.resolver.unhidden(at.tree)
 	}
@@ -53,10 +53,10 @@ func (s *Supervisor) uncovered(at *location, makes bool) {
 
 // unhidden is t, or the tree around it where t is hidden by nothing but that it is missing.
 func (r *resolver) unhidden(t *policy.Tree) *policy.Tree {
-	if t == nil || t.Access != policy.Hidden || r.mounted(t.Path) {
+	if t == nil || t.Access != policy.Hidden || r.isMounted(t.Path) {
 		return t
 	}
-	return r.places.of(path.Dir(t.Path))
+	return r.places.treeFor(path.Dir(t.Path))
 }
 
 // hiddenByView reports whether the host has a path that is missing in a private tree,
@@ -77,8 +77,8 @@ func (s *Supervisor) hiddenByView(at *location, w want) bool {
 	return err == nil && s.config.HiddenByView(missing)
 }
 
-// placed judges by what there is, and by how it is mounted.
-func (s *Supervisor) placed(c *call, at *location, w want, creates bool) (outcome, bool) {
+// judgeMount judges by what there is, and by how it is mounted.
+func (s *Supervisor) judgeMount(c *call, at *location, w want, creates bool) (outcome, bool) {
 	if at.magic {
 		return outcome{}, false
 	}
@@ -86,9 +86,9 @@ func (s *Supervisor) placed(c *call, at *location, w want, creates bool) (outcom
 		return denied(event.LayerPermissions, "", "EACCES"), true
 	}
 	if at.tree == nil {
-		return outside(c, at, w, creates)
+		return judgeOutside(c, at, w, creates)
 	}
-	if errno := c.misfits(at, w, creates); errno != "" {
+	if errno := c.kindError(at, w, creates); errno != "" {
 		return allowed(errno), true
 	}
 	if at.readOnly(w, creates) {
@@ -96,12 +96,12 @@ func (s *Supervisor) placed(c *call, at *location, w want, creates bool) (outcom
 			return allowed("EROFS"), true // nothing was kept from being removed
 		}
 		if at.exists && c.modeFirst() && !c.proc.creds.may(&at.stat, c.bits(w)) {
-			return at.unwritable("EACCES"), true
+			return at.refuseReadOnly("EACCES"), true
 		}
 		if w == wantCreate || w == wantRemove {
 			return at.unnameable(), true
 		}
-		return at.unwritable("EROFS"), true
+		return at.refuseReadOnly("EROFS"), true
 	}
 	if !at.exists && w != wantCreate && !creates {
 		return allowed("ENOENT"), true
@@ -109,8 +109,8 @@ func (s *Supervisor) placed(c *call, at *location, w want, creates bool) (outcom
 	return outcome{}, false
 }
 
-// reaches reports whether c may search the directories that lead to at.
-func (c *creds) reaches(at *location) bool {
+// canReach reports whether c may search the directories that lead to at.
+func (c *creds) canReach(at *location) bool {
 	d := cmp.Or(at.dir, at.near)
 	if d == nil || at.tree == nil || d.tree == nil {
 		return true
@@ -120,7 +120,7 @@ func (c *creds) reaches(at *location) bool {
 			return false
 		}
 	}
-	return at.dir != nil && len(at.name) == 0 && string(at.last()) != "." || c.may(&d.stat, 1)
+	return at.dir != nil && len(at.name) == 0 && string(at.lastName()) != "." || c.may(&d.stat, 1)
 }
 
 // modeFirst reports whether the kernel asks for the mode bits before it asks how the file
@@ -136,26 +136,26 @@ func (at *location) readOnly(w want, creates bool) bool {
 		return false
 	}
 	if w == wantCreate || w == wantRemove || !at.exists {
-		return at.dir != nil && at.dir.unwritable() && (w == wantCreate || w == wantRemove || creates)
+		return at.dir != nil && at.dir.isReadOnly() && (w == wantCreate || w == wantRemove || creates)
 	}
 	kind := at.stat.Mode & unix.S_IFMT
 	if (w == wantWrite || w == wantBoth) && kind != unix.S_IFREG && kind != unix.S_IFDIR && kind != unix.S_IFLNK {
 		return false // a device, pipe or socket can be written to where nothing can be changed
 	}
 	if at.dir != nil && at.tree == at.dir.tree {
-		return at.dir.unwritable()
+		return at.dir.isReadOnly()
 	}
 	return at.tree.Access != policy.Write && at.tree.Access != policy.Copy
 }
 
-// unwritable reports whether nothing can be changed in d. The user may have mounted it
+// isReadOnly reports whether nothing can be changed in d. The user may have mounted it
 // like that: below a writable tree the view keeps what it finds.
-func (d *directory) unwritable() bool {
+func (d *directory) isReadOnly() bool {
 	return d.fixed || d.tree == nil || d.tree.Access != policy.Write && d.tree.Access != policy.Copy
 }
 
-// unwritable is the refusal of a change by what is for reading alone.
-func (at *location) unwritable(errno string) outcome {
+// refuseReadOnly is the refusal of a change by what is for reading alone.
+func (at *location) refuseReadOnly(errno string) outcome {
 	layer := event.LayerReadonly
 	if at.tree.Access == policy.ProtectedRead {
 		layer = event.LayerProtected
@@ -169,7 +169,7 @@ func (at *location) unnameable() outcome {
 	if at.dir.tree == nil {
 		return denied(event.LayerView, at.tree.Rule, "EROFS")
 	}
-	return at.unwritable("EROFS")
+	return at.refuseReadOnly("EROFS")
 }
 
 // inTree is o, which is what the kernel says, as the boundary's doing where a tree of
@@ -190,8 +190,8 @@ func (s *Supervisor) inTree(at *location, w want, o outcome) outcome {
 	return o
 }
 
-// outside judges a path that no tree of the view has.
-func outside(c *call, at *location, w want, creates bool) (outcome, bool) {
+// judgeOutside judges a path that no tree of the view has.
+func judgeOutside(c *call, at *location, w want, creates bool) (outcome, bool) {
 	if at.errno != 0 && (at.errno != unix.ENOENT && at.errno != unix.ENOTDIR || at.dir == nil && !strings.HasPrefix(at.place, "/")) {
 		return allowed(unix.ErrnoName(at.errno)), true // it is nowhere at all, as is an empty path
 	}
@@ -200,7 +200,7 @@ func outside(c *call, at *location, w want, creates bool) (outcome, bool) {
 	}
 	errno := "ENOENT"
 	if at.errno == 0 {
-		switch misfit := c.misfits(at, w, creates); {
+		switch misfit := c.kindError(at, w, creates); {
 		case misfit != "":
 			errno = misfit
 		case at.above, at.dir != nil && at.dir.above && (w == wantCreate || w == wantRemove || creates):
@@ -220,16 +220,16 @@ func (s *Supervisor) permitted(c *call, at *location, w want, creates bool) outc
 	case w == wantCreate, creates && !at.exists:
 		return cr.inDirectory(at, nil)
 	case w == wantRemove && c.info.action == event.FileUnlink && at.slashed && !c.removesDirectory():
-		return allowed(s.removed(c, at)) // an error of the path
+		return allowed(s.removeError(c, at)) // an error of the path
 	case w == wantRemove:
 		if o := cr.inDirectory(at, &at.stat); o.verdict != event.Allowed || c.info.action == event.FileRename {
 			return o
 		}
-		return allowed(s.removed(c, at))
+		return allowed(s.removeError(c, at))
 	case !at.exists:
 		return allowed("ENOENT")
 	case w == wantOwner:
-		return s.owned(c, at)
+		return s.judgeOwner(c, at)
 	case c.opens() && c.flags&unix.O_PATH != 0:
 		return allowed("")
 	}
@@ -268,10 +268,10 @@ func (c *creds) inDirectory(at *location, old *unix.Stat_t) outcome {
 	return allowed("")
 }
 
-// disturbs reports whether a call may change where other paths lead. What is
+// mayRedirect reports whether a call may change where other paths lead. What is
 // remembered of a directory must go when it, or a link to one, is moved or
 // taken away, or is another's or has another mode then.
-func (s *Supervisor) disturbs(c *call, at *location) bool {
+func (s *Supervisor) mayRedirect(c *call, at *location) bool {
 	owns := c.info.action == event.FileChmod || c.info.action == event.FileChown
 	if c.info.want != wantRemove && c.info.shape != shapeTwo && !owns || !at.exists {
 		return false

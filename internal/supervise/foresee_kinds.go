@@ -65,9 +65,9 @@ func (c *call) invalid() string {
 	return ""
 }
 
-// misfits is the error of a call of the wrong kind for the file, as far as the kernel
+// kindError is the error of a call of the wrong kind for the file, as far as the kernel
 // reports it before it checks how the file system is mounted; "" for none.
-func (c *call) misfits(at *location, w want, creates bool) string {
+func (c *call) kindError(at *location, w want, creates bool) string {
 	if creates && w != wantCreate && at.slashed {
 		return "EISDIR"
 	}
@@ -87,7 +87,7 @@ func (c *call) misfits(at *location, w want, creates bool) string {
 	case slash && at.exists && !directory:
 		return "ENOTDIR"
 	case c.opens() && at.exists:
-		return c.opened(at, creates)
+		return c.openError(at, creates)
 	case c.info.action == event.FileTruncate && directory:
 		return "EISDIR"
 	case c.info.action == event.FileTruncate && at.exists && at.stat.Mode&unix.S_IFMT != unix.S_IFREG:
@@ -96,8 +96,8 @@ func (c *call) misfits(at *location, w want, creates bool) string {
 	return ""
 }
 
-// opened has the errors of open that come before the mode bits.
-func (c *call) opened(at *location, creates bool) string {
+// openError has the errors of open that come before the mode bits.
+func (c *call) openError(at *location, creates bool) string {
 	kind, f := at.stat.Mode&unix.S_IFMT, c.flags
 	switch directory := kind == unix.S_IFDIR; {
 	case creates && f&unix.O_EXCL != 0:
@@ -123,7 +123,7 @@ func (c *call) removesDots(at *location) string {
 	case !c.removesDirectory():
 		return "EISDIR"
 	}
-	switch string(at.last()) {
+	switch string(at.lastName()) {
 	case ".":
 		return "EINVAL"
 	case "..":
@@ -132,8 +132,8 @@ func (c *call) removesDots(at *location) string {
 	return "EBUSY"
 }
 
-// removed is the error of removing a name that the caller may remove.
-func (s *Supervisor) removed(c *call, at *location) string {
+// removeError is the error of removing a name that the caller may remove.
+func (s *Supervisor) removeError(c *call, at *location) string {
 	directory := at.stat.Mode&unix.S_IFMT == unix.S_IFDIR
 	switch {
 	case !directory && (c.removesDirectory() || at.slashed):
@@ -142,15 +142,15 @@ func (s *Supervisor) removed(c *call, at *location) string {
 		return "EISDIR"
 	case s.resolver.top(at):
 		return "EBUSY"
-	case directory && s.resolver.holds(join(at.dir.real, at.name)):
+	case directory && s.resolver.hasEntries(join(at.dir.real, at.name)):
 		return "ENOTEMPTY"
 	}
 	return ""
 }
 
-// last is the last name of the path as it was asked for, without slashes; empty for
+// lastName is the last name of the path as it was asked for, without slashes; empty for
 // the root.
-func (at *location) last() []byte {
+func (at *location) lastName() []byte {
 	name := bytes.TrimRight(at.asked, "/")
 	return name[bytes.LastIndexByte(name, '/')+1:]
 }
@@ -167,8 +167,8 @@ func (r *resolver) top(s *location) bool {
 	return s.dir.below[string(s.name)] == s.tree
 }
 
-// holds reports whether there is anything in a directory of the view.
-func (r *resolver) holds(dir string) bool {
+// hasEntries reports whether there is anything in a directory of the view.
+func (r *resolver) hasEntries(dir string) bool {
 	fd, errno := openIn(r.root, append([]byte(dir), 0), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if errno != 0 {
 		return false
@@ -186,8 +186,8 @@ func (r *resolver) holds(dir string) bool {
 	}
 }
 
-// mounted reports whether a path of the view is what is mounted there.
-func (r *resolver) mounted(at string) bool {
+// isMounted reports whether a path of the view is what is mounted there.
+func (r *resolver) isMounted(at string) bool {
 	dir, name := path.Split(at)
 	fd, errno := openIn(r.root, append([]byte(dir), 0), unix.O_PATH|unix.O_DIRECTORY)
 	if errno != 0 {

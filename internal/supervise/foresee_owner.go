@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// owned judges what the owner of a file may change.
-func (s *Supervisor) owned(c *call, at *location) outcome {
+// judgeOwner judges what the owner of a file may change.
+func (s *Supervisor) judgeOwner(c *call, at *location) outcome {
 	cr, kind := &c.proc.creds, at.stat.Mode&unix.S_IFMT
 	errno := ""
 	switch owner := cr.uid == at.stat.Uid || cr.owner; c.info.action {
@@ -46,11 +46,11 @@ func (s *Supervisor) newOwner(c *call, at *location) string {
 		if id == 1<<32-1 {
 			continue // it stays as it is
 		}
-		to, mapped := s.mapped(c, i, id)
+		to, mapped := s.mapID(c, i, id)
 		switch {
 		case !mapped:
 			return "EINVAL"
-		case cr.has(unix.CAP_CHOWN), owner && (to == now || i == 1 && cr.in(to)):
+		case cr.hasCapability(unix.CAP_CHOWN), owner && (to == now || i == 1 && cr.inGroup(to)):
 		default:
 			return "EPERM"
 		}
@@ -62,9 +62,9 @@ func (s *Supervisor) newOwner(c *call, at *location) string {
 // outside (user_namespaces(7)).
 var idMaps = [...]string{"uid_map", "gid_map"}
 
-// mapped is the number that the supervisor has for a user (0) or group (1) of the
+// mapID is the number that the supervisor has for a user (0) or group (1) of the
 // caller; false if there is none. All inside are in one user namespace.
-func (s *Supervisor) mapped(c *call, which int, id uint32) (uint32, bool) {
+func (s *Supervisor) mapID(c *call, which int, id uint32) (uint32, bool) {
 	if s.ids[which] == nil {
 		text := c.proc.readEntry(c.tid, idMaps[which], make([]byte, 4096)) // at most 340 lines; those after it are of no use here
 		if text == nil {
@@ -103,9 +103,9 @@ func (s *Supervisor) attribute(c *call, at *location, owner bool) outcome {
 	cr, kind, errno := &c.proc.creds, at.stat.Mode&unix.S_IFMT, ""
 	space, _, _ := strings.Cut(c.attribute, ".")
 	switch {
-	case space == "security" && !cr.has(unix.CAP_SYS_ADMIN) && !(c.attribute == "security.capability" && cr.has(unix.CAP_SETFCAP)):
+	case space == "security" && !cr.hasCapability(unix.CAP_SYS_ADMIN) && !(c.attribute == "security.capability" && cr.hasCapability(unix.CAP_SETFCAP)):
 		errno = "EPERM"
-	case space == "trusted" && !cr.has(unix.CAP_SYS_ADMIN):
+	case space == "trusted" && !cr.hasCapability(unix.CAP_SYS_ADMIN):
 		errno = "EPERM"
 	case space == "system" && !owner:
 		errno = "EPERM"
@@ -117,15 +117,15 @@ func (s *Supervisor) attribute(c *call, at *location, owner bool) outcome {
 	if errno != "" {
 		return denied(event.LayerPermissions, "", errno)
 	}
-	return allowed(s.attributed(c, at))
+	return allowed(s.xattrError(c, at))
 }
 
-// attributed is the error that an extended attribute has for being there, or not.
-func (s *Supervisor) attributed(c *call, at *location) string {
+// xattrError is the error that an extended attribute has for being there, or not.
+func (s *Supervisor) xattrError(c *call, at *location) string {
 	if at.dir == nil {
 		return ""
 	}
-	file := string(bytes.Join([][]byte{s.resolver.own(at.dir.fd), at.name}, slash))
+	file := string(bytes.Join([][]byte{s.resolver.ownPath(at.dir.fd), at.name}, slash))
 	_, err := unix.Lgetxattr(file, c.attribute, nil)
 	if err == unix.EACCES { // it cannot be read, but its name can
 		err = listed(file, c.attribute)

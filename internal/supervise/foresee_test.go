@@ -111,7 +111,7 @@ func compareInView(t *testing.T, rnd *rand.Rand) {
 // watched.
 func makeView(t *testing.T) (view string, options []option) {
 	t.Helper()
-	dir := place(t)
+	dir := makeTree(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -238,7 +238,7 @@ func inView(t *testing.T, mounts string) option {
 
 // oddPlace is a place with things that its user may not do.
 func oddPlace(t *testing.T) string {
-	dir := place(t)
+	dir := makeTree(t)
 	must := func(err error) {
 		t.Helper()
 		if err != nil {

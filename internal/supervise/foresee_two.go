@@ -19,7 +19,7 @@ func (s *Supervisor) linked(c *call) outcome {
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
 	}
-	if o, decided := s.leads(c, &s.to, wantRead); decided {
+	if o, decided := s.unreachableOutcome(c, &s.to, wantRead); decided {
 		return o
 	}
 	if s.to.errno != 0 || !s.to.exists {
@@ -28,9 +28,9 @@ func (s *Supervisor) linked(c *call) outcome {
 	if s.to.slashed && !isDirectory(&s.to) {
 		return allowed("ENOTDIR")
 	}
-	o, decided := s.leads(c, &s.at, wantCreate)
+	o, decided := s.unreachableOutcome(c, &s.at, wantCreate)
 	if !decided {
-		o, decided = s.placed(c, &s.at, wantCreate, true)
+		o, decided = s.judgeMount(c, &s.at, wantCreate, true)
 	}
 	if decided {
 		return s.inTree(&s.at, wantCreate, o)
@@ -39,7 +39,7 @@ func (s *Supervisor) linked(c *call) outcome {
 		// Each tree is a mount of its own, and no link leads from one to another.
 		switch s.to.tree.Access {
 		case policy.ProtectedRead, policy.Read:
-			return s.to.unwritable("EXDEV")
+			return s.to.refuseReadOnly("EXDEV")
 		}
 		return s.inTree(&s.to, wantRead, allowed("EXDEV"))
 	}
@@ -55,31 +55,31 @@ func (s *Supervisor) linked(c *call) outcome {
 	return o
 }
 
-// leads returns the outcome of a call whose path leads to no directory of the view that
-// the caller may search.
-func (s *Supervisor) leads(c *call, at *location, w want) (outcome, bool) {
-	s.uncovered(at, w == wantCreate)
+// unreachableOutcome returns the outcome of a call whose path leads to no directory of the
+// view that the caller may search.
+func (s *Supervisor) unreachableOutcome(c *call, at *location, w want) (outcome, bool) {
+	s.uncover(at, w == wantCreate)
 	switch {
 	case at.magic:
 		return outcome{}, false
-	case !c.proc.creds.reaches(at), at.errno == unix.EACCES:
+	case !c.proc.creds.canReach(at), at.errno == unix.EACCES:
 		return denied(event.LayerPermissions, "", "EACCES"), true
 	case at.tree == nil && (w != wantRead || !at.above):
-		return outside(c, at, w, w == wantCreate)
+		return judgeOutside(c, at, w, w == wantCreate)
 	case at.errno != 0 && at.dir == nil:
 		return s.inTree(at, w, allowed(unix.ErrnoName(at.errno))), true
 	}
 	return outcome{}, false
 }
 
-// renamed predicts the outcome of moving s.at to s.to, or of exchanging them.
-func (s *Supervisor) renamed(c *call) outcome {
+// foreseeRename predicts the outcome of moving s.at to s.to, or of exchanging them.
+func (s *Supervisor) foreseeRename(c *call) outcome {
 	if errno := c.invalid(); errno != "" {
 		return allowed(errno)
 	}
 	both := [...]*location{&s.at, &s.to}
 	for _, at := range both { // the directories of both come first
-		if o, decided := s.leads(c, at, wantRemove); decided && (at.dir == nil || o.layer == event.LayerPermissions) {
+		if o, decided := s.unreachableOutcome(c, at, wantRemove); decided && (at.dir == nil || o.layer == event.LayerPermissions) {
 			return o
 		}
 	}
@@ -90,14 +90,14 @@ func (s *Supervisor) renamed(c *call) outcome {
 		return s.across()
 	}
 	for _, at := range both {
-		if o, decided := s.leads(c, at, wantRemove); decided {
+		if o, decided := s.unreachableOutcome(c, at, wantRemove); decided {
 			return o
 		}
 	}
-	if o, decided := s.moves(c); decided {
+	if o, decided := s.renameErrors(c); decided {
 		return o
 	}
-	return s.moved(c)
+	return s.judgeRename(c)
 }
 
 // across is the outcome of a rename from one tree to another: these are different
@@ -111,8 +111,8 @@ func (s *Supervisor) across() outcome {
 			o = denied(event.LayerView, "", "")
 		case s.resolver.top(at):
 			o = s.inTree(at, wantRemove, allowed("EBUSY"))
-		case at.dir.unwritable() && (at == &s.to || at.exists):
-			o = at.unwritable("")
+		case at.dir.isReadOnly() && (at == &s.to || at.exists):
+			o = at.refuseReadOnly("")
 		}
 		if o.verdict == event.Denied {
 			o.errno = "EXDEV"
@@ -122,11 +122,11 @@ func (s *Supervisor) across() outcome {
 	return allowed("EXDEV")
 }
 
-// moves has the errors of a rename that come before the mode bits (do_renameat2 of the
-// kernel).
-func (s *Supervisor) moves(c *call) (outcome, bool) {
+// renameErrors has the errors of a rename that come before the mode bits (do_renameat2 of
+// the kernel).
+func (s *Supervisor) renameErrors(c *call) (outcome, bool) {
 	keeps, exchanges := c.flag()&unix.RENAME_NOREPLACE != 0, c.flag()&unix.RENAME_EXCHANGE != 0
-	from, to := s.at.where(), s.to.where()
+	from, to := s.at.absolutePath(), s.to.absolutePath()
 	errno := ""
 	switch fromDir, toDir := isDirectory(&s.at), isDirectory(&s.to); {
 	case len(s.at.name) == 0:
@@ -135,9 +135,9 @@ func (s *Supervisor) moves(c *call) (outcome, bool) {
 		errno = "EEXIST"
 	case len(s.to.name) == 0:
 		errno = "EBUSY"
-	case s.at.dir.unwritable() && !s.at.exists:
+	case s.at.dir.isReadOnly() && !s.at.exists:
 		errno = "EROFS"
-	case s.at.dir.unwritable():
+	case s.at.dir.isReadOnly():
 		return s.at.unnameable(), true
 	case s.at.errno != 0:
 		errno = unix.ErrnoName(s.at.errno)
@@ -161,8 +161,8 @@ func (s *Supervisor) moves(c *call) (outcome, bool) {
 	return allowed(errno), errno != ""
 }
 
-// moved judges a rename within one tree by mode bits, and by what is there already.
-func (s *Supervisor) moved(c *call) outcome {
+// judgeRename judges a rename within one tree by mode bits, and by what is there already.
+func (s *Supervisor) judgeRename(c *call) outcome {
 	cr, exchanges := &c.proc.creds, c.flag()&unix.RENAME_EXCHANGE != 0
 	a, b := &s.at.stat, &s.to.stat
 	if s.to.exists && a.Dev == b.Dev && a.Ino == b.Ino {
@@ -196,7 +196,7 @@ func (s *Supervisor) moved(c *call) outcome {
 		return s.inTree(&s.at, wantRemove, allowed("EBUSY"))
 	case topTo:
 		return s.inTree(&s.to, wantRemove, allowed("EBUSY"))
-	case replaces && toDir && s.resolver.holds(s.to.where()):
+	case replaces && toDir && s.resolver.hasEntries(s.to.absolutePath()):
 		return allowed("ENOTEMPTY")
 	}
 	return allowed("")

@@ -7,11 +7,11 @@ import "golang.org/x/sys/unix"
 // unread is the number of a process in the innermost namespace that was not read yet.
 const unread = -1
 
-// forked adds a process from the result of one call (PIDFD_GET_INFO, Linux 6.13) if its
+// inheritFork adds a process from the result of one call (PIDFD_GET_INFO, Linux 6.13) if its
 // parent is known: it has its parent's rights while it has its parent's ids and these
 // give it no capability that it could have dropped since. nil means that /proc must be
 // read, which costs as much as everything else that is done for a process.
-func (t *procTable) forked(tid int, now int64) *proc {
+func (t *procTable) inheritFork(tid int, now int64) *proc {
 	if !t.watch.room() {
 		return nil
 	}
@@ -21,15 +21,15 @@ func (t *procTable) forked(tid int, now int64) *proc {
 	}
 	info, ok := aboutProcess(pidfd)
 	parent := t.procs[int(info.ppid)]
-	if !ok || int(info.pid) != tid || int(info.tgid) != tid || parent == nil || parent.pidfd < 0 || !parent.creds.plain(info.fsuid, info.fsgid) {
+	if !ok || int(info.pid) != tid || int(info.tgid) != tid || parent == nil || parent.pidfd < 0 || !parent.creds.isPlain(info.fsuid, info.fsgid) {
 		unix.Close(pidfd)
 		return nil
 	}
 	return &proc{pid: tid, inner: unread, parent: parent.pid, creds: parent.creds, proc: t.dir, pidfd: pidfd, dir: -1, until: now + int64(trust)}
 }
 
-// plain reports whether c has these ids, without a capability that matters.
-func (c *creds) plain(uid, gid uint32) bool {
+// isPlain reports whether c has these ids, without a capability that matters.
+func (c *creds) isPlain(uid, gid uint32) bool {
 	return c.uid == uid && c.gid == gid && !c.override && !c.search && !c.owner
 }
 

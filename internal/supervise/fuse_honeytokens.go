@@ -26,7 +26,7 @@ func (t *tree) honeytoken(files map[string]map[string]string) error {
 	for path := range files {
 		n := t.find(path)
 		if n == nil || n.kind() != unix.S_IFREG {
-			return fmt.Errorf("a honeytoken at %s: there is no such file", path)
+			return fmt.Errorf("placing the honeytoken %s: there is no such file", path)
 		}
 		n.honeytoken = path
 	}
@@ -51,10 +51,10 @@ type touch struct {
 	operation  string
 }
 
-// touched reports whether r does something to a honeytoken; for a request for
+// touchFor reports whether r does something to a honeytoken; for a request for
 // attributes only the call behind it can show that. It runs before r is answered. The
 // caller holds t.mu.
-func (t *Tripwire) touched(r fuseRequest) (touch, bool) {
+func (t *Tripwire) touchFor(r fuseRequest) (touch, bool) {
 	n := t.fs.tree.get(r.node)
 	if n == nil || !t.fs.sealed || r.tid == 0 || t.config.Honeytokens.Sink == nil {
 		return touch{}, false
@@ -68,20 +68,20 @@ func (t *Tripwire) touched(r fuseRequest) (touch, bool) {
 	case fuseWrite:
 		operation = "write"
 	case fuseSetattr:
-		if in, _, ok := r.fixed(4); ok && binary.LittleEndian.Uint32(in)&fuseSetSize != 0 {
+		if in, _, ok := r.splitFixed(4); ok && binary.LittleEndian.Uint32(in)&fuseSetSize != 0 {
 			operation = "write"
 		}
 	case fuseRename, fuseRename2:
 		operation = "rename"
-		if n = t.renamed(n, r); n == nil {
+		if n = t.renamedToken(n, r); n == nil {
 			return touch{}, false
 		}
 	}
 	return touch{r.tid, n.honeytoken, operation}, n.honeytoken != "" && operation != ""
 }
 
-// renamed is the honeytoken that r gives another name; nil for none.
-func (t *Tripwire) renamed(dir *node, r fuseRequest) *node {
+// renamedToken is the honeytoken that r gives another name; nil for none.
+func (t *Tripwire) renamedToken(dir *node, r fuseRequest) *node {
 	in, errno := parseRename(r)
 	if errno != 0 {
 		return nil
@@ -110,8 +110,8 @@ func opensBy(call string) bool {
 // us.
 const tellPatience = 200 * time.Millisecond
 
-// tell records that a honeytoken was touched.
-func (t *Tripwire) tell(w touch) {
+// recordTouch records that a honeytoken was touched.
+func (t *Tripwire) recordTouch(w touch) {
 	a := t.inspect(w.tid)
 	if w.operation == "open" {
 		for end := time.Now().Add(tellPatience); a.call == "" && a.tid != 0 && time.Now().Before(end); {

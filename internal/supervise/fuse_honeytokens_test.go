@@ -21,7 +21,7 @@ func TestBaits(t *testing.T) {
 	silent := []string{"stat /vault/key", "access /vault/key", "xattr /vault/key", "path /vault/key", "list /vault", "open /vault/other"}
 	for _, line := range append(told, silent...) {
 		t.Run(line, func(t *testing.T) {
-			honeytokens := &kept{}
+			honeytokens := &memorySink{}
 			v := startView(t, itoa(os.Getuid()), func(c *TripwireConfig) {
 				c.Made = []Entry{{"/vault", unix.S_IFDIR | 0o755, ""}, {"/vault/key", unix.S_IFREG | 0o600, "secret text"}, {"/vault/other", unix.S_IFREG | 0o600, "x"}}
 				c.Honeytokens = Honeytokens{Details: map[string]map[string]string{"/vault/key": {"kind": "test"}}, Sink: honeytokens}
@@ -75,7 +75,7 @@ func TestABaitIsRenamed(t *testing.T) {
 	if err := tree.honeytoken(map[string]map[string]string{"/vault/key": {}}); err != nil {
 		t.Fatal(err)
 	}
-	w := &Tripwire{config: TripwireConfig{Honeytokens: Honeytokens{Sink: &kept{}}}, fs: fileSystem{tree: tree, sealed: true}}
+	w := &Tripwire{config: TripwireConfig{Honeytokens: Honeytokens{Sink: &memorySink{}}}, fs: fileSystem{tree: tree, sealed: true}}
 	dir := tree.find("/vault").id
 	body := func(names string, numbers ...uint64) []byte { return append(appendWords(nil, numbers...), names...) }
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestABaitIsRenamed(t *testing.T) {
 		{"short", fuseRename2, nil, false},
 		{"no names", fuseRename, body("", dir), false},
 	} {
-		got, told := w.touched(fuseRequest{op: c.op, node: dir, tid: 7, body: c.body})
+		got, told := w.touchFor(fuseRequest{op: c.op, node: dir, tid: 7, body: c.body})
 		if told != c.told || told && (got.honeytoken != "/vault/key" || got.operation != "rename") {
 			t.Errorf("%s: %+v, %v", c.name, got, told)
 		}
@@ -105,7 +105,7 @@ func TestABaitIsRenamed(t *testing.T) {
 // TestABaitIsNotHiddenByAFlood: so many names are asked for that further ones are only
 // counted, and then a honeytoken is opened.
 func TestABaitIsNotHiddenByAFlood(t *testing.T) {
-	sink, honeytokens := &kept{}, &kept{}
+	sink, honeytokens := &memorySink{}, &memorySink{}
 	w := &Tripwire{config: TripwireConfig{Sink: sink, Honeytokens: Honeytokens{Sink: honeytokens}}}
 	w.flood = newFlood(w.observe, w.marked)
 	for i := range floodKeys + 10 {

@@ -23,7 +23,7 @@ func (t *tree) make(e Entry) unix.Errno {
 	if dir == nil {
 		return unix.ENOENT
 	}
-	_, errno := t.place(dir, name, e.Mode, []byte(e.Content))
+	_, errno := t.addInMemory(dir, name, e.Mode, []byte(e.Content))
 	return errno
 }
 

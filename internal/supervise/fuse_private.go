@@ -21,7 +21,7 @@ func parseRename(r fuseRequest) (n renaming, errno unix.Errno) {
 	if r.op == fuseRename2 {
 		size = 16
 	}
-	in, rest, ok := r.fixed(size)
+	in, rest, ok := r.splitFixed(size)
 	if !ok {
 		return n, unix.EINVAL
 	}
@@ -102,7 +102,7 @@ func (n *node) encloses(dir *node) bool {
 
 // link gives a file a further name in dir.
 func (f *fileSystem) link(dir *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
-	in, rest, ok := r.fixed(8) // struct fuse_link_in: the file
+	in, rest, ok := r.splitFixed(8) // struct fuse_link_in: the file
 	if !ok {
 		return nil, unix.EINVAL
 	}
@@ -132,12 +132,12 @@ func (f *fileSystem) link(dir *node, r fuseRequest, out []byte) ([]byte, unix.Er
 func (f *fileSystem) forget(r fuseRequest) {
 	le := binary.LittleEndian
 	if r.op == fuseForget {
-		if in, _, ok := r.fixed(8); ok {
+		if in, _, ok := r.splitFixed(8); ok {
 			f.tree.forget(r.node, le.Uint64(in))
 		}
 		return
 	}
-	in, rest, ok := r.fixed(8)
+	in, rest, ok := r.splitFixed(8)
 	if !ok {
 		return
 	}

@@ -80,7 +80,7 @@ func (f *fileSystem) answer(r fuseRequest, out []byte) ([]byte, unix.Errno) {
 
 // init agrees on a version.
 func (f *fileSystem) init(r fuseRequest, out []byte) ([]byte, unix.Errno) {
-	in, _, ok := r.fixed(16)
+	in, _, ok := r.splitFixed(16)
 	if !ok || f.minor != 0 {
 		return nil, unix.EPROTO
 	}
@@ -113,7 +113,7 @@ func (f *fileSystem) lookup(dir *node, r fuseRequest, out []byte) ([]byte, unix.
 }
 
 func (f *fileSystem) read(n *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
-	in, _, ok := r.fixed(40)
+	in, _, ok := r.splitFixed(40)
 	if !ok {
 		return nil, unix.EINVAL
 	}
@@ -136,14 +136,14 @@ func (f *fileSystem) statfs(n *node, out []byte) ([]byte, unix.Errno) {
 
 // readdir lists from a place on.
 func (f *fileSystem) readdir(n *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
-	in, _, ok := r.fixed(40)
+	in, _, ok := r.splitFixed(40)
 	if !ok || !n.dir() {
 		return nil, unix.ENOTDIR
 	}
 	from, size := binary.LittleEndian.Uint64(in[8:]), int(min(binary.LittleEndian.Uint32(in[16:]), fuseMaxWrite))
 	room := len(out) + size
 	dots := []*entry{{".", n, 0}, {"..", n.parent, 1}}
-	for _, list := range [][]*entry{dots[min(from, 2):], n.listed(from)} {
+	for _, list := range [][]*entry{dots[min(from, 2):], n.entriesFrom(from)} {
 		for _, e := range list {
 			if e.node == nil {
 				continue
@@ -176,7 +176,7 @@ func (f *fileSystem) change(n *node, r fuseRequest, out []byte) ([]byte, unix.Er
 		if !ok || target == "" || len(target) >= unix.PathMax {
 			return nil, unix.EINVAL
 		}
-		return f.made(n, name, unix.S_IFLNK|0o777, []byte(target), out)
+		return f.makeEntry(n, name, unix.S_IFLNK|0o777, []byte(target), out)
 	case fuseUnlink, fuseRmdir:
 		name, _, errno := fuseName(r.body)
 		if errno == 0 {
@@ -188,7 +188,7 @@ func (f *fileSystem) change(n *node, r fuseRequest, out []byte) ([]byte, unix.Er
 	case fuseLink:
 		return f.link(n, r, out)
 	case fuseWrite:
-		in, data, ok := r.fixed(40)
+		in, data, ok := r.splitFixed(40)
 		if !ok || uint64(binary.LittleEndian.Uint32(in[16:])) != uint64(len(data)) {
 			return nil, unix.EINVAL
 		}
@@ -209,7 +209,7 @@ func (f *fileSystem) create(dir *node, r fuseRequest, out []byte) ([]byte, unix.
 	if r.op == fuseMknod {
 		size = 16 // struct fuse_mknod_in: mode, device, umask
 	}
-	in, rest, ok := r.fixed(size)
+	in, rest, ok := r.splitFixed(size)
 	if !ok {
 		return nil, unix.EINVAL
 	}
@@ -224,10 +224,10 @@ func (f *fileSystem) create(dir *node, r fuseRequest, out []byte) ([]byte, unix.
 	case mode&unix.S_IFMT != unix.S_IFREG && !(dir.private && (mode&unix.S_IFMT == unix.S_IFIFO || mode&unix.S_IFMT == unix.S_IFSOCK)):
 		return nil, unix.EPERM
 	}
-	return f.made(dir, name, mode, nil, out)
+	return f.makeEntry(dir, name, mode, nil, out)
 }
 
-func (f *fileSystem) made(dir *node, name string, mode uint32, data []byte, out []byte) ([]byte, unix.Errno) {
+func (f *fileSystem) makeEntry(dir *node, name string, mode uint32, data []byte, out []byte) ([]byte, unix.Errno) {
 	n, errno := f.tree.add(dir, name, mode, data)
 	if errno != 0 {
 		return nil, errno
@@ -237,7 +237,7 @@ func (f *fileSystem) made(dir *node, name string, mode uint32, data []byte, out 
 
 // setattr changes mode, size or times. The owner is what it is.
 func (f *fileSystem) setattr(n *node, r fuseRequest, out []byte) ([]byte, unix.Errno) {
-	in, _, ok := r.fixed(88)
+	in, _, ok := r.splitFixed(88)
 	if !ok {
 		return nil, unix.EINVAL
 	}

@@ -69,11 +69,11 @@ func (s *store) create(id uint64) unix.Errno {
 	if err != nil {
 		return asErrno(err)
 	}
-	s.keep(id, fd)
+	s.cacheDescriptor(id, fd)
 	return 0
 }
 
-func (s *store) keep(id uint64, fd int) {
+func (s *store) cacheDescriptor(id uint64, fd int) {
 	if len(s.open) == storeOpen {
 		unix.Close(s.open[0].fd)
 		s.open = slices.Delete(s.open, 0, 1)
@@ -92,7 +92,7 @@ func (s *store) file(id uint64) (int, unix.Errno) {
 	if err != nil {
 		return -1, asErrno(err)
 	}
-	s.keep(id, fd)
+	s.cacheDescriptor(id, fd)
 	return fd, 0
 }
 
@@ -102,12 +102,12 @@ func (s *store) remove(id uint64) {
 		s.open = slices.Delete(s.open, i, i+1)
 	}
 	unix.Unlinkat(s.dir, storeName(id), 0) // a file that stays does no harm, and counts against the size of the storage
-	s.uses(id, 0)
+	s.recordUse(id, 0)
 	delete(s.used, id)
 }
 
-// uses notes how much a file takes.
-func (s *store) uses(id uint64, bytes int64) {
+// recordUse notes how much a file takes.
+func (s *store) recordUse(id uint64, bytes int64) {
 	s.sum += bytes - s.used[id]
 	s.used[id] = bytes
 	if s.sum < s.charged-2*storeStep && s.charge != nil && s.charge(s.sum+storeStep) == nil {
@@ -119,12 +119,12 @@ func (s *store) uses(id uint64, bytes int64) {
 func (s *store) measure(id uint64, fd int) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil {
-		s.uses(id, st.Blocks*512)
+		s.recordUse(id, st.Blocks*512)
 	}
 }
 
-// take asks for room for bytes more.
-func (s *store) take(bytes int64) unix.Errno {
+// reserve charges room for that many bytes more.
+func (s *store) reserve(bytes int64) unix.Errno {
 	if s.charge == nil || s.sum+bytes <= s.charged {
 		return 0
 	}
@@ -157,7 +157,7 @@ func (s *store) write(id, offset uint64, data []byte) (int, unix.Errno) {
 	if offset > 1<<63-1-uint64(len(data)) {
 		return 0, unix.EFBIG
 	}
-	if errno := s.take(int64(len(data)) + 4096); errno != 0 { // the last page is whole
+	if errno := s.reserve(int64(len(data)) + 4096); errno != 0 { // the last page is whole
 		return 0, errno
 	}
 	n, err := unix.Pwrite(fd, data, int64(offset))

@@ -198,7 +198,7 @@ func TestNodePath(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := root.below("x") + b.below("y"); got != "/x/home/agent/y" {
+	if got := root.childPath("x") + b.childPath("y"); got != "/x/home/agent/y" {
 		t.Error(got)
 	}
 }

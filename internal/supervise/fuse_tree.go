@@ -94,8 +94,8 @@ func (n *node) path() string {
 	return string(b)
 }
 
-// below is the path of a name in n.
-func (n *node) below(name string) string {
+// childPath is the path of a name in n.
+func (n *node) childPath(name string) string {
 	if n.parent == n {
 		return "/" + name
 	}
@@ -130,13 +130,13 @@ type tree struct {
 // coverPath ends the name of the file that says what a directory beside it covers.
 const coverPath = ".path"
 
-// covered is the path that n is mounted over.
-func (n *node) covered() string {
+// coveredPath is the path that n is mounted over.
+func (n *node) coveredPath() string {
 	if !n.dir() {
 		return string(n.data)
 	}
-	if said := n.parent.child(n.name + coverPath); said != nil {
-		return string(said.data)
+	if cover := n.parent.child(n.name + coverPath); cover != nil {
+		return string(cover.data)
 	}
 	return ""
 }
@@ -157,11 +157,11 @@ func (t *tree) get(id uint64) *node { return t.nodes[id] }
 // add makes a node for a request: a file in a private directory is empty,
 // and in the storage.
 func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, unix.Errno) {
-	n, errno := t.place(dir, name, mode, data)
+	n, errno := t.addInMemory(dir, name, mode, data)
 	if errno != 0 || !n.private || n.kind() != unix.S_IFREG {
 		return n, errno
 	}
-	if errno := t.keep(n); errno != 0 {
+	if errno := t.moveToStore(n); errno != 0 {
 		t.leave(dir, name)
 		t.drop(n)
 		return nil, errno
@@ -169,8 +169,8 @@ func (t *tree) add(dir *node, name string, mode uint32, data []byte) (*node, uni
 	return n, 0
 }
 
-// keep moves the content of a file to the storage.
-func (t *tree) keep(n *node) unix.Errno {
+// moveToStore moves the content of a file to the storage.
+func (t *tree) moveToStore(n *node) unix.Errno {
 	if errno := t.store.create(n.id); errno != 0 {
 		return errno
 	}
@@ -186,8 +186,8 @@ func (t *tree) keep(n *node) unix.Errno {
 	return 0
 }
 
-// place makes a node that holds its content itself.
-func (t *tree) place(dir *node, name string, mode uint32, data []byte) (*node, unix.Errno) {
+// addInMemory makes a node that holds its content itself.
+func (t *tree) addInMemory(dir *node, name string, mode uint32, data []byte) (*node, unix.Errno) {
 	if errno := t.canName(dir, name); errno != 0 {
 		return nil, errno
 	}
@@ -198,7 +198,7 @@ func (t *tree) place(dir *node, name string, mode uint32, data []byte) (*node, u
 	if n.dir() {
 		n.kids = map[string]*entry{}
 		if !n.private {
-			path := dir.below(name)
+			path := dir.childPath(name)
 			n.private, n.covers = t.private[path], n.covers || path == t.covers
 		}
 	}
@@ -289,8 +289,8 @@ func (t *tree) drop(n *node) {
 	}
 }
 
-// listed are the entries of a directory from a place on.
-func (n *node) listed(from uint64) []*entry {
+// entriesFrom are the entries of a directory from a place on.
+func (n *node) entriesFrom(from uint64) []*entry {
 	i := sort.Search(len(n.order), func(i int) bool { return n.order[i].place >= from })
 	return n.order[i:]
 }
@@ -327,7 +327,7 @@ func (t *tree) changing(n *node) unix.Errno {
 		return unix.EINVAL
 	}
 	if n.private && !n.stored {
-		return t.keep(n)
+		return t.moveToStore(n)
 	}
 	return 0
 }

@@ -107,8 +107,8 @@ func parseFUSE(raw []byte) (fuseRequest, bool) {
 	return r, true
 }
 
-// fixed returns the first n bytes of the body and what follows them.
-func (r fuseRequest) fixed(n int) (head, rest []byte, ok bool) {
+// splitFixed returns the first n bytes of the body and what follows them.
+func (r fuseRequest) splitFixed(n int) (head, rest []byte, ok bool) {
 	if len(r.body) < n {
 		return nil, nil, false
 	}

@@ -70,7 +70,7 @@ func FuzzStatus(f *testing.F) {
 
 func TestStatus(t *testing.T) {
 	s, ok := parseStatus([]byte("Name:\tsh\nTgid:\t12\nPPid:\t1\nUid:\t0\t0\t0\t5\nGid:\t0\t0\t0\t6\nGroups:\t4 24 \nNSpid:\t12\t3\nCapEff:\t0000000000000002\n"))
-	if !ok || s.tgid != 12 || s.parent != 1 || s.inner != 3 || s.creds.uid != 5 || s.creds.gid != 6 || !s.creds.in(24) || s.creds.in(25) || !s.creds.override || s.creds.owner {
+	if !ok || s.tgid != 12 || s.parent != 1 || s.inner != 3 || s.creds.uid != 5 || s.creds.gid != 6 || !s.creds.inGroup(24) || s.creds.inGroup(25) || !s.creds.override || s.creds.owner {
 		t.Errorf("%+v %v", s, ok)
 	}
 }

@@ -21,14 +21,14 @@ func (s *Supervisor) gated(k event.Kind) bool {
 // refuse makes the answer of a call this error, as a rule of consent wants it.
 func (c *call) refuse(r event.Ruling) {
 	c.refused, c.refusal, c.layer, c.rule = true, unix.EACCES, event.LayerConsent, r.Rule
-	c.unlisted(r)
+	c.noteUnlisted(r)
 	if r.Reason != "" {
 		c.add("reason", r.Reason)
 	}
 }
 
-// unlisted notes the file that the policy's list of programs does not have.
-func (c *call) unlisted(r event.Ruling) {
+// noteUnlisted notes the file that the policy's list of programs does not have.
+func (c *call) noteUnlisted(r event.Ruling) {
 	if r.Unlisted != "" {
 		c.add("unlisted", r.Unlisted)
 	}
@@ -78,21 +78,21 @@ func (s *Supervisor) consent(l *execCall) (waits bool) {
 		// It will find nothing: what it may find in a moment was not judged.
 		l.errno = unix.ENOENT
 		return false
-	case l.doomed || !l.judgeable():
+	case l.doomed || !l.isJudgeable():
 		l.trace = true // the result is judged, if it succeeds
 		return false
 	case l.was != nil:
 		if l.was.env != nil {
 			s.environment(l)
 		}
-		if what := l.differs(l.was); what != "" {
+		if what := l.findDifference(l.was); what != "" {
 			c.refuse(event.Ruling{Rule: l.ruling.Rule, Reason: "what it would execute changed while it waited: " + what})
 			return false
 		}
 		l.trace = true
 		return false
 	}
-	if r, just := l.again(); just {
+	if r, just := l.recentRefusal(); just {
 		c.refuse(r)
 		return false
 	}
@@ -101,17 +101,17 @@ func (s *Supervisor) consent(l *execCall) (waits bool) {
 	about := s.about(a)
 	if about {
 		s.environment(l)
-		s.baseEnv.put(&a, l.env.list, l.env.known())
+		s.baseEnv.writeTo(&a, l.env.list, l.env.isComplete())
 	}
 	r := s.config.Gate.Judge(a)
-	c.unlisted(r)
+	c.noteUnlisted(r)
 	switch {
 	case r.Verdict == event.Allowed:
 		l.trace = r.Granted || about
 		return false
 	case r.Verdict == event.Unknown && r.Wait != nil:
 		rest := event.Ruling{Rule: r.Rule}
-		if s.hold(c, r, func(r event.Ruling) { s.resumed(l, r, rest) }) {
+		if s.holdCall(c, r, func(r event.Ruling) { s.resumed(l, r, rest) }) {
 			return true
 		}
 		r.Reason = tooMany
@@ -130,10 +130,10 @@ func (l *execCall) remember(now int64) {
 	}
 }
 
-// again returns a recent refusal if l is the same execution again, by another path: a
-// search along PATH (execvp) finds the same program in several directories, and
+// recentRefusal returns a recent refusal if l is the same execution again, by another path:
+// a search along PATH (execvp) finds the same program in several directories, and
 // continues after EACCES.
-func (l *execCall) again() (event.Ruling, bool) {
+func (l *execCall) recentRefusal() (event.Ruling, bool) {
 	was := l.call.proc.refused
 	if was == nil || l.call.now-was.call.now > int64(retried) || !slices.Equal(l.event.Process.Argv, was.event.Process.Argv) ||
 		l.cut || l.event.Process.Cwd != was.event.Process.Cwd || len(l.images) != len(was.images) {
@@ -157,8 +157,8 @@ func (s *Supervisor) about(a event.Attempt) bool {
 	return s.config.About(a)
 }
 
-// judgeable reports whether it is known what will be executed.
-func (l *execCall) judgeable() bool {
+// isJudgeable reports whether it is known what will be executed.
+func (l *execCall) isJudgeable() bool {
 	return l.event.Verdict == event.Allowed && len(l.images) > 0 && !l.unread
 }
 
@@ -176,17 +176,17 @@ func (s *Supervisor) resumed(l *execCall, r, asked event.Ruling) {
 	// Everything is read again: what the human saw must still be the case.
 	now := call{notification: c.notification, now: s.now(), tid: c.tid, info: c.info}
 	if now.proc = s.caller(&now); now.killed {
-		s.released(c)
+		s.forgetHeld(c)
 		s.listener.answer(c.id, unix.EPERM)
 		return
 	}
-	now.unlisted(event.Ruling{Unlisted: c.detail["unlisted"]})
+	now.noteUnlisted(event.Ruling{Unlisted: c.detail["unlisted"]})
 	next := &execCall{call: now, event: event.Event{Action: event.ProcExec, Verdict: event.Allowed}, was: l, ruling: r}
 	s.prepare(next)
 }
 
-// differs says what in l has changed.
-func (l *execCall) differs(was *execCall) string {
+// findDifference says what in l has changed.
+func (l *execCall) findDifference(was *execCall) string {
 	a, b := &l.event, &was.event
 	switch {
 	case a.Object != b.Object || a.Resolved != b.Resolved:
@@ -217,8 +217,8 @@ func (s *Supervisor) judgeRunning(c *call, p *proc, e *event.Event) bool {
 		return true
 	}
 	a := event.Attempt{Kind: event.KindExec, Process: e.Process, ParentExecutable: p.parents.path, Path: e.Object, Cut: e.Detail["argc"] != ""}
-	env, whole := s.raw(p, "environ", argvKept)
-	s.baseEnv.put(&a, split(env), whole)
+	env, whole := s.readList(p, "environ", argvKept)
+	s.baseEnv.writeTo(&a, split(env), whole)
 	r := s.config.Gate.Judge(a)
 	if r.Unlisted != "" {
 		e.Detail["unlisted"] = r.Unlisted
@@ -287,4 +287,4 @@ func (s *Supervisor) kill(c *call, p *proc) {
 }
 
 // tooMany is why something is refused without a question.
-var tooMany = "more than " + strconv.Itoa(maxHeld) + " calls wait for an answer already"
+var tooMany = "more than " + strconv.Itoa(maxHeld) + " calls already wait for an answer"

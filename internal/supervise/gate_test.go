@@ -131,7 +131,7 @@ func TestExecutionsWaitForAnAnswer(t *testing.T) {
 			if e.Verdict != want || e.Layer != tt.layer || want == event.Denied && (e.Error != "EACCES" || e.Detail["reason"] == "") {
 				t.Errorf("%+v", e)
 			}
-			for _, e := range r.of(event.ProcExec) {
+			for _, e := range r.eventsOf(event.ProcExec) {
 				if e.Detail["instead_of"] != "" || e.Detail["unknown"] != "" {
 					t.Errorf("%+v", e)
 				}
@@ -153,11 +153,11 @@ func TestProgramsBehaveTheSameWhenLookedAt(t *testing.T) {
 	for _, what := range []string{"vfork", "spawn", "threads", "short-lived", "thread-executes", "killed", "stopped", "race", "edge", "orphan", "chain"} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			r := start(t, []string{"/bin/sh", "-c", path + " " + what + "; exit $?"}, in(place(t)), gateOf(quiet{}, nil, event.KindExec, event.KindFile))
+			r := start(t, []string{"/bin/sh", "-c", path + " " + what + "; exit $?"}, in(makeTree(t)), gateOf(quiet{}, nil, event.KindExec, event.KindFile))
 			if status := r.wait(); status != 0 {
 				t.Errorf("status %d: %s", status, r.out.String())
 			}
-			for _, e := range r.of(event.ProcExec) {
+			for _, e := range r.eventsOf(event.ProcExec) {
 				if e.Detail["instead_of"] != "" {
 					t.Errorf("%+v", e)
 				}
@@ -169,7 +169,7 @@ func TestProgramsBehaveTheSameWhenLookedAt(t *testing.T) {
 // TestWhatIsLookedAtIsWhatRuns executes in all the ways that there are: what the
 // kernel makes of each is what was judged, and nothing is taken for something else.
 func TestWhatIsLookedAtIsWhatRuns(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	write := func(name, text string) string {
 		if err := programs.Write(dir+"/"+name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
@@ -205,7 +205,7 @@ func TestWhatIsLookedAtIsWhatRuns(t *testing.T) {
 			if status := r.wait(); status != 0 && tt.out != "" || r.out.String() != tt.out {
 				t.Errorf("status %d: %q, want %q", status, r.out.String(), tt.out)
 			}
-			for _, e := range r.of(event.ProcExec) {
+			for _, e := range r.eventsOf(event.ProcExec) {
 				if e.Detail["instead_of"] != "" {
 					t.Errorf("taken for something else: %+v", e)
 				}

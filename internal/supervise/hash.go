@@ -58,17 +58,17 @@ func newHashes(file string) *hashes {
 	return h
 }
 
-// look gives what a file holds, where that is known.
-func (h *hashes) look(is identity) (content, bool) {
+// lookupContent gives what a file holds, where that is known.
+func (h *hashes) lookupContent(is identity) (content, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c, ok := h.all[is]
 	return c, ok && c.lasting
 }
 
-// last gives what a file held when it was read last: of a program that runs, what
+// lastDigest gives what a file held when it was read last: of a program that runs, what
 // it was executed as.
-func (h *hashes) last(is identity) (digest, bool) {
+func (h *hashes) lastDigest(is identity) (digest, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c, ok := h.all[is]
@@ -112,11 +112,11 @@ func (h *hashes) sum(fd int, is identity, lasting bool) (digest, error) {
 	}
 	lasting = lasting && time.Since(time.Unix(0, is.ctime)) > settled
 	c := content{sum: digest(hash.Sum(nil)), line: head, loader: loader(fd), lasting: lasting}
-	h.keep(is, c)
+	h.storeContent(is, c)
 	return c.sum, nil
 }
 
-func (h *hashes) keep(is identity, c content) {
+func (h *hashes) storeContent(is identity, c content) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.all) >= maxHashes {
@@ -129,7 +129,7 @@ func (h *hashes) keep(is identity, c content) {
 // running is the hash of the executable that p runs, "" with an error where it is not
 // known and cannot be read.
 func (h *hashes) running(p *proc, is identity) (string, error) {
-	if known, ok := h.look(is); ok {
+	if known, ok := h.lookupContent(is); ok {
 		return known.sum.hex(), nil
 	}
 	fd, err := unix.Openat(p.base(), string(p.entry(nil, p.pid))+"exe", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)

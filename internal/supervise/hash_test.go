@@ -77,13 +77,13 @@ func TestStoresThroughAMappingAreSeen(t *testing.T) {
 			t.Parallel()
 			name, says := where, "first: <nil>\nsecond: exit status 1\n"
 			if where == "file" {
-				name, says = place(t)+"/twin", "second: exit status 1\n"
+				name, says = makeTree(t)+"/twin", "second: exit status 1\n"
 			}
 			r := start(t, []string{"/proc/self/exe"}, environment(roleVar+"=stores 0 "+name))
 			if status := r.wait(); status != 0 || !strings.HasSuffix(r.out.String(), says) {
 				t.Fatalf("status %d: %s", status, r.out.String())
 			}
-			all := r.of(event.ProcExec)
+			all := r.eventsOf(event.ProcExec)
 			if len(all) != 3 {
 				t.Fatalf("%s", r.dump())
 			}

@@ -35,10 +35,10 @@ type heldCall struct {
 	broken bool // by a signal that its program has a handler for
 }
 
-// hold leaves a call unanswered until there is a ruling, or its caller is gone. Then it
+// holdCall leaves a call unanswered until there is a ruling, or its caller is gone. Then it
 // runs next with the lock, on a thread with the ids of the receiver. It returns false
 // when too many calls wait already. The lock is held.
-func (s *Supervisor) hold(c *call, r event.Ruling, next func(event.Ruling)) bool {
+func (s *Supervisor) holdCall(c *call, r event.Ruling, next func(event.Ruling)) bool {
 	return s.wait(c.notification, func(ctx context.Context) {
 		r := await(ctx, r)
 		s.held.work <- func() { next(r) }
@@ -77,19 +77,19 @@ func await(ctx context.Context, r event.Ruling) event.Ruling {
 	if r.Wait == nil {
 		return r
 	}
-	said := make(chan event.Ruling, 1)
-	go func() { said <- r.Wait(ctx) }()
+	ruling := make(chan event.Ruling, 1)
+	go func() { ruling <- r.Wait(ctx) }()
 	select {
-	case answer := <-said:
+	case answer := <-ruling:
 		return answer
 	case <-ctx.Done():
-		return event.Ruling{Verdict: event.Denied, Rule: r.Rule, Reason: "it was not answered before the end"}
+		return event.Ruling{Verdict: event.Denied, Rule: r.Rule, Reason: "it was not answered before the run ended"}
 	}
 }
 
-// released forgets a call that waited. The lock is held. A call interrupted by a signal
+// forgetHeld forgets a call that waited. The lock is held. A call interrupted by a signal
 // returns EINTR, as any blocking call would.
-func (s *Supervisor) released(c *call) {
+func (s *Supervisor) forgetHeld(c *call) {
 	if h := s.held.calls[c.id]; h != nil && h.broken && c.refused {
 		c.refusal = unix.EINTR
 		c.add("reason", "a signal came that the program handles")
@@ -166,7 +166,7 @@ func (s *Supervisor) cancelHeld() error {
 	select {
 	case <-all:
 	case <-time.After(closeWait):
-		return errors.New("ending the record of system calls: a change outside does not come to an end")
+		return errors.New("ending the record of system calls: a change outside has not finished")
 	}
 	s.mu.Lock()
 	if h.work != nil {

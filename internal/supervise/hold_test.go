@@ -235,7 +235,7 @@ func TestWhatWaitedMustBeTheSame(t *testing.T) {
 		"it is gone": func(dir string) error { return os.Remove(dir + "/prog") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := place(t)
+			dir := makeTree(t)
 			if err := programs.Write(dir+"/prog", []byte("#!/bin/sh\necho ran\n"), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -282,7 +282,7 @@ func TestASignalThatIsHandledEndsTheWait(t *testing.T) {
 
 // TestASearchAlongPathAsksOnce has the same program in three directories.
 func TestASearchAlongPathAsksOnce(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	for _, d := range []string{"a", "b", "c"} {
 		if err := os.Symlink("/bin", dir+"/"+d); err != nil {
 			t.Fatal(err)

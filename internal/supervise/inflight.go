@@ -63,7 +63,7 @@ func (s *Supervisor) awaitInFlight(c *call) {
 		if tid == c.tid {
 			continue
 		}
-		if !s.through(tid, other) {
+		if !s.awaitReturn(tid, other) {
 			c.uncompared("a call of process " + strconv.Itoa(other.of.pid) + ", whose path this may lead elsewhere, was still under way")
 		}
 		delete(s.inFlight, tid)
@@ -73,8 +73,8 @@ func (s *Supervisor) awaitInFlight(c *call) {
 // throughWait is how long redirecting calls wait for one that is in flight.
 const throughWait = 20 * time.Millisecond
 
-// through waits for a thread to return from a call, and reports whether it did.
-func (s *Supervisor) through(tid int, other inFlightCall) bool {
+// awaitReturn waits for a thread to return from a call, and reports whether it did.
+func (s *Supervisor) awaitReturn(tid int, other inFlightCall) bool {
 	p := other.of
 	name := string(append(p.entry(nil, tid), "syscall"...))
 	buf := make([]byte, 256)

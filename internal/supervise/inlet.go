@@ -44,7 +44,7 @@ type inlets struct {
 const inletsMost = 256
 
 // errWrittenEnough ends an inlet at the limit of file sizes.
-var errWrittenEnough = errors.New("the limit of file sizes is reached")
+var errWrittenEnough = errors.New("the file size limit is reached")
 
 // errOver ends an inlet together with its approval.
 var errOver = errors.New("the approval that allowed it has ended")
@@ -239,7 +239,7 @@ func (ins *inlets) close(ctx context.Context) error {
 	case <-all:
 		return nil
 	case <-ctx.Done():
-		return errors.New("ending the record of system calls: what was written to a file outside does not come to its end")
+		return errors.New("ending the record of system calls: a write to a file outside has not finished")
 	}
 }
 

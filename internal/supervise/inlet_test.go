@@ -19,7 +19,7 @@ import (
 // inletFor opens an inlet to a new file.
 func inletFor(t *testing.T, ins *inlets, limit uint64, over <-chan struct{}) (fd int, path string) {
 	t.Helper()
-	path = place(t) + "/file"
+	path = makeTree(t) + "/file"
 	file, err := unix.Open(path, unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestInletsAreBounded(t *testing.T) {
 		fds = append(fds, fd)
 	}
 	one := func() (int, error) {
-		file, err := unix.Open(place(t)+"/file", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		file, err := unix.Open(makeTree(t)+"/file", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}

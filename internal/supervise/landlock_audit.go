@@ -247,7 +247,7 @@ func (a *LandlockAudit) Serve() {
 				continue
 			}
 			for kind, body := range netlinkMessages(buf[:n]) {
-				a.take(kind, string(body), time.Now())
+				a.handleRecord(kind, string(body), time.Now())
 			}
 		}
 		a.settle(time.Now().Add(-auditSettle))

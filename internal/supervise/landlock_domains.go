@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// take handles one audit record.
-func (a *LandlockAudit) take(kind uint16, text string, now time.Time) {
+// handleRecord handles one audit record.
+func (a *LandlockAudit) handleRecord(kind uint16, text string, now time.Time) {
 	switch kind {
 	case auditSyscall, auditEnd, auditLandlockAccess, auditLandlockDomain:
 	default:

@@ -106,11 +106,11 @@ func TestLandlockDomains(t *testing.T) {
 		{"told twice", []rec{access(1, "a"), allocated(2, "a", 7), ended("a", 1), ended("a", 9)}, []string{"/1 0"}, "", true, false},
 		{"nonsense", []rec{{auditLandlockAccess, "x"}, {auditLandlockDomain, "audit(1:1): "}, {auditEnd, "audit(1:1): "}, {1, ""}}, nil, "", true, false},
 	} {
-		sink := &kept{}
+		sink := &memorySink{}
 		a := listen(sink)
 		a.overrun = c.overrun
 		for _, r := range c.records {
-			a.take(r.kind, r.text, time.Now())
+			a.handleRecord(r.kind, r.text, time.Now())
 		}
 		a.settle(time.Now().Add(time.Hour))
 		a.flood.close()
@@ -132,18 +132,18 @@ func TestLandlockDomains(t *testing.T) {
 
 // Others on the machine may make as many domains as they like.
 func TestLandlockAuditIsBounded(t *testing.T) {
-	sink := &kept{}
+	sink := &memorySink{}
 	a := listen(sink)
-	a.take(auditLandlockAccess, `audit(1.0:1): domain=ours blockers=fs.read_file path="/1"`, time.Now())
-	a.take(auditLandlockDomain, `audit(1.0:2): domain=ours status=allocated pid=7`, time.Now())
+	a.handleRecord(auditLandlockAccess, `audit(1.0:1): domain=ours blockers=fs.read_file path="/1"`, time.Now())
+	a.handleRecord(auditLandlockDomain, `audit(1.0:2): domain=ours status=allocated pid=7`, time.Now())
 	for i := range 3 * auditDomains {
-		a.take(auditLandlockAccess, fmt.Sprintf(`audit(1.0:%d): domain=%d blockers=fs.read_file path="/x"`, i+10, i%(2*auditDomains)), time.Now())
+		a.handleRecord(auditLandlockAccess, fmt.Sprintf(`audit(1.0:%d): domain=%d blockers=fs.read_file path="/x"`, i+10, i%(2*auditDomains)), time.Now())
 	}
 	a.settle(time.Now().Add(time.Hour))
 	if len(a.domains) > auditDomains || len(a.open) != 0 {
 		t.Errorf("%d domains, %d events", len(a.domains), len(a.open))
 	}
-	a.take(auditLandlockDomain, `audit(1.0:3): domain=ours status=deallocated denials=1`, time.Now())
+	a.handleRecord(auditLandlockDomain, `audit(1.0:3): domain=ours status=deallocated denials=1`, time.Now())
 	a.remain()
 	if a.stats.Denials != 1 || a.stats.Lost != 0 || !a.stats.Ended {
 		t.Errorf("%+v", a.stats)
@@ -155,9 +155,9 @@ func FuzzAudit(f *testing.F) {
 	f.Add(uint16(auditLandlockDomain), `audit(1.0:1): domain=a status=allocated pid=7`, uint16(auditLandlockDomain), `audit(1.0:2): domain=a status=deallocated denials=18446744073709551615`)
 	f.Add(uint16(auditSyscall), `audit(1.0:1): pid=-1 exe=2G`, uint16(auditEnd), `audit(`)
 	f.Fuzz(func(t *testing.T, k1 uint16, first string, k2 uint16, second string) {
-		a := listen(&kept{})
-		a.take(k1, first, time.Now())
-		a.take(k2, second, time.Now())
+		a := listen(&memorySink{})
+		a.handleRecord(k1, first, time.Now())
+		a.handleRecord(k2, second, time.Now())
 		a.settle(time.Now().Add(time.Hour))
 		a.flood.close()
 		a.remain()

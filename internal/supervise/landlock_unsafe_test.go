@@ -126,7 +126,7 @@ func switchOnAudit(t *testing.T) {
 
 func hearAll(t *testing.T, more int) {
 	switchOnAudit(t)
-	sink := &kept{}
+	sink := &memorySink{}
 	a, err := NewLandlockAudit(LandlockConfig{Sink: sink, Failed: func(err error) { t.Error(err) }})
 	testenv.Need(t, auditOn, func() error { return err })
 	go a.Serve()

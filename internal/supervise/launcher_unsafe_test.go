@@ -250,8 +250,8 @@ func closeRun(r *run, err error) error {
 	return r.sup.Close()
 }
 
-// of returns the events of an action.
-func (r *run) of(action string) (found []event.Event) {
+// eventsOf returns the events of an action.
+func (r *run) eventsOf(action string) (found []event.Event) {
 	r.sink.mu.Lock()
 	defer r.sink.mu.Unlock()
 	for _, e := range r.sink.events {
@@ -278,7 +278,7 @@ func (r *run) denied() (n int) {
 func (r *run) about(action, object string) event.Event {
 	r.t.Helper()
 	var found []event.Event
-	for _, e := range r.of(action) {
+	for _, e := range r.eventsOf(action) {
 		if e.Object == object {
 			found = append(found, e)
 		}

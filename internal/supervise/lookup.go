@@ -13,24 +13,24 @@ import (
 
 // lookup is a call on one path that is looked up and nothing else.
 func lookup(dir, path, flags int8) callInfo {
-	return one(event.FileLookup, wantLook, dir, path, flags, none).as(shapeLook)
+	return newCall(event.FileLookup, wantLook, dir, path, flags, none).withShape(shapeLook)
 }
 
-// asking adds the argument with what access(2) asks for.
-func (c callInfo) asking(mode int8) callInfo { c.arg = mode; return c }
+// withMode adds the argument with what access(2) asks for.
+func (c callInfo) withMode(mode int8) callInfo { c.arg = mode; return c }
 
-// needs is c for a call that needs w of what it finds.
-func (c callInfo) needs(w want) callInfo { c.want = w; return c }
+// withWant is c for a call that needs w of what it finds.
+func (c callInfo) withWant(w want) callInfo { c.want = w; return c }
 
 // lookupCalls are the look-ups that every architecture has and the filter hands
 // over where no tripwire sees them: all but stat(2) and its like, which some
 // programs call for every file.
 func lookupCalls() map[uint32]callInfo {
 	return map[uint32]callInfo{
-		unix.SYS_FACCESSAT:         lookup(0, 1, none).asking(2),
-		unix.SYS_FACCESSAT2:        lookup(0, 1, 3).asking(2),
+		unix.SYS_FACCESSAT:         lookup(0, 1, none).withMode(2),
+		unix.SYS_FACCESSAT2:        lookup(0, 1, 3).withMode(2),
 		unix.SYS_READLINKAT:        lookup(0, 1, none).nofollow(),
-		unix.SYS_CHDIR:             lookup(none, 0, none).needs(wantExec),
+		unix.SYS_CHDIR:             lookup(none, 0, none).withWant(wantExec),
 		unix.SYS_STATFS:            lookup(none, 0, none),
 		unix.SYS_GETXATTR:          lookup(none, 0, none),
 		unix.SYS_LGETXATTR:         lookup(none, 0, none).nofollow(),
@@ -38,7 +38,7 @@ func lookupCalls() map[uint32]callInfo {
 		unix.SYS_LISTXATTR:         lookup(none, 0, none),
 		unix.SYS_LLISTXATTR:        lookup(none, 0, none).nofollow(),
 		unix.SYS_LISTXATTRAT:       lookup(0, 1, 2),
-		unix.SYS_INOTIFY_ADD_WATCH: lookup(none, 1, none).needs(wantRead),
+		unix.SYS_INOTIFY_ADD_WATCH: lookup(none, 1, none).withWant(wantRead),
 		unix.SYS_UTIMENSAT:         lookup(0, 1, 3),
 	}
 }
@@ -56,21 +56,21 @@ func (s *Supervisor) looks(c *call) bool {
 	return false
 }
 
-// look lets a look-up or an open for reading continue, and records it if it will be
+// handleLookup lets a look-up or an open for reading continue, and records it if it will be
 // refused, or if that cannot be found out: a path that is hard to follow must not be a
 // way to read past the record.
-func (s *Supervisor) look(c *call) {
+func (s *Supervisor) handleLookup(c *call) {
 	e := event.Event{Action: event.FileLookup, Verdict: event.Allowed}
-	w, follow := s.looking(c, &e)
+	w, follow := s.lookupIntent(c, &e)
 	dir := c.dirfd(c.info.dir)
 	text, whole, errno := s.memory.text(c.tid, c.arg(c.info.path), s.path[:])
 	switch {
 	case !whole:
 		e.Object = string(text)
-		s.unread(c, &e, "path", errno)
+		s.noteUnread(c, &e, "path", errno)
 	case s.inReach(c, dir, text, w):
-	case s.lead(c, dir, text, s.path[:], follow, &s.at, &e):
-		s.refuses(c, w, &e)
+	case s.findTarget(c, dir, text, s.path[:], follow, &s.at, &e):
+		s.foreseeRefusal(c, w, &e)
 	}
 	if e.Verdict == event.Allowed {
 		s.answer(c)
@@ -92,14 +92,14 @@ func (s *Supervisor) look(c *call) {
 	e.Sensor = event.Syscall
 	s.lookups.add(e)
 	if c.blind {
-		s.blinded(c, c.proc)
+		s.killHidden(c, c.proc)
 	}
 }
 
-// looking returns what a call needs of what it finds, and whether it follows a link.
-func (s *Supervisor) looking(c *call, e *event.Event) (w want, follow bool) {
+// lookupIntent returns what a call needs of what it finds, and whether it follows a link.
+func (s *Supervisor) lookupIntent(c *call, e *event.Event) (w want, follow bool) {
 	if c.info.shape == shapeOpen {
-		w, follow, _ = s.opening(c, e)
+		w, follow, _ = s.openIntent(c, e)
 		return w, follow
 	}
 	flags := c.arg(c.info.flags)
@@ -113,9 +113,9 @@ func (s *Supervisor) looking(c *call, e *event.Event) (w want, follow bool) {
 	return w, follow
 }
 
-// refuses foresees what becomes of a call whose path was found, and puts it into
+// foreseeRefusal foresees what becomes of a call whose path was found, and puts it into
 // the event where it is a refusal.
-func (s *Supervisor) refuses(c *call, w want, e *event.Event) {
+func (s *Supervisor) foreseeRefusal(c *call, w want, e *event.Event) {
 	o := s.foresee(c, &s.at, w, false)
 	switch {
 	case o.verdict == event.Allowed:
@@ -130,7 +130,7 @@ func (s *Supervisor) refuses(c *call, w want, e *event.Event) {
 	if e.Layer != event.LayerView && c.info.shape == shapeOpen {
 		e.Action = event.FileOpen
 	}
-	if e.Layer == event.LayerView && (s.expects() || s.config.Ordinary != nil && s.config.Ordinary(*e, s.at.missing())) {
+	if e.Layer == event.LayerView && (s.isExpected() || s.config.Ordinary != nil && s.config.Ordinary(*e, s.at.missing())) {
 		e.Verdict = event.Allowed
 	}
 }
@@ -160,10 +160,10 @@ func (s *Supervisor) inReach(c *call, dirfd int, text []byte, w want) bool {
 		st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size > 0 && c.proc.creds.may(st, bitsOf[wantRead])
 }
 
-// expects reports whether the path found is one that programs look for unprompted. The
+// isExpected reports whether the path found is one that programs look for unprompted. The
 // path that it leads to decides: the path asked for may be a link made inside.
-func (s *Supervisor) expects() bool {
-	return s.quiet.have(cmp.Or(s.at.resolved(), string(s.at.asked)))
+func (s *Supervisor) isExpected() bool {
+	return s.quiet.contains(cmp.Or(s.at.resolved(), string(s.at.asked)))
 }
 
 // expectations are paths that programs look for unprompted, with all below them.
@@ -181,9 +181,9 @@ func newExpectations(paths []string) expectations {
 	return x
 }
 
-// have reports whether a path is one of them or below one. It checks from the front,
+// contains reports whether a path is one of them or below one. It checks from the front,
 // and no further than the longest: a path may have two thousand names.
-func (x *expectations) have(path string) bool {
+func (x *expectations) contains(path string) bool {
 	for n := 1; n <= len(path) && n <= x.longest; n++ {
 		if (n == len(path) || path[n] == '/') && x.paths[path[:n]] {
 			return true

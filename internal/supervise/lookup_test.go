@@ -21,7 +21,7 @@ import (
 // mounted in its place.
 func lookedIn(t *testing.T) (dir string, view []policy.Tree) {
 	t.Helper()
-	dir = place(t)
+	dir = makeTree(t)
 	for _, d := range []string{"ws/deep", "ws/shut", "out"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
@@ -158,7 +158,7 @@ func TestRepeatedLookupsAreCounted(t *testing.T) {
 	}
 	r, _ := makeCalls(t, dir, calls, handed(view, dir))
 	found, count := 0, 0
-	for _, e := range r.of(event.FileLookup) {
+	for _, e := range r.eventsOf(event.FileLookup) {
 		found++
 		n, _ := strconv.Atoi(cmp.Or(e.Detail["count"], "1"))
 		count += n

@@ -37,21 +37,21 @@ var carries = map[string]string{
 	event.FileRename: "rename", event.FileChmod: "chmod", event.FileTruncate: "truncate",
 }
 
-// outside asks about a call that the boundary will refuse, and reports whether it did:
+// askOutside asks about a call that the boundary will refuse, and reports whether it did:
 // then the call is answered later. first is what was foreseen, and place where the
 // first path leads.
-func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place string) bool {
+func (s *Supervisor) askOutside(c *call, e *event.Event, first outcome, place string) bool {
 	op := carries[e.Action]
-	if op == "" || c.refused || c.blind || !s.carriable(c, first) {
+	if op == "" || c.refused || c.blind || !s.isCarriable(c, first) {
 		return false
 	}
 	n := *c.notification
 	ch := &change{call: *c, event: *e, op: op, path: place, who: c.proc.full(), above: c.proc.parents.path}
 	ch.call.notification = &n
 	if c.info.shape == shapeTwo {
-		ch.to = s.to.where()
+		ch.to = s.to.absolutePath()
 	}
-	if sum, ok := s.hashes.last(c.proc.now.is); ok {
+	if sum, ok := s.hashes.lastDigest(c.proc.now.is); ok {
 		ch.who.SHA256 = sum.hex()
 	}
 	s.workingDirectory(c, &ch.who)
@@ -64,13 +64,13 @@ func (s *Supervisor) outside(c *call, e *event.Event, first outcome, place strin
 	return false
 }
 
-// carriable reports whether a call is of the kind that a human may allow: where it
+// isCarriable reports whether a call is of the kind that a human may allow: where it
 // leads is outside of the view, or in view for reading alone.
-func (s *Supervisor) carriable(c *call, first outcome) bool {
+func (s *Supervisor) isCarriable(c *call, first outcome) bool {
 	switch c.info.shape {
 	case shapeTwo:
 		// Between the view and the outside there is no renaming, as between mounts.
-		return beyond(&s.at) && beyond(&s.to) && s.at.plain() && s.to.plain() && c.flag()&^unix.RENAME_NOREPLACE == 0
+		return isBeyondWritable(&s.at) && isBeyondWritable(&s.to) && s.at.endsInName() && s.to.endsInName() && c.flag()&^unix.RENAME_NOREPLACE == 0
 	case shapeOpen:
 		if c.flags&^openCarried != 0 || c.flags&unix.O_ACCMODE == unix.O_ACCMODE {
 			return false
@@ -79,13 +79,13 @@ func (s *Supervisor) carriable(c *call, first outcome) bool {
 	default:
 		return false
 	}
-	if !s.at.plain() && c.info.action != event.FileMkdir {
+	if !s.at.endsInName() && c.info.action != event.FileMkdir {
 		return false
 	}
 	if c.private {
 		return s.unmade(first)
 	}
-	return first.verdict == event.Denied && (first.layer == event.LayerView || first.layer == event.LayerReadonly) && beyond(&s.at)
+	return first.verdict == event.Denied && (first.layer == event.LayerView || first.layer == event.LayerReadonly) && isBeyondWritable(&s.at)
 }
 
 // unmade reports whether a change of a private tree is presented as one of the host:
@@ -93,15 +93,17 @@ func (s *Supervisor) carriable(c *call, first outcome) bool {
 func (s *Supervisor) unmade(first outcome) bool {
 	at := &s.at
 	missing := first.errno == "ENOENT" && (first.verdict == event.Allowed || first.layer == event.LayerView)
-	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) && s.asked(at.where())
+	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) && s.isAskedAbout(at.absolutePath())
 }
 
-// asked reports whether a change of path, which is in a private tree, is asked about.
-func (s *Supervisor) asked(path string) bool { return s.config.Asked != nil && s.config.Asked(path) }
+// isAskedAbout reports whether a change of path, which is in a private tree, is asked about.
+func (s *Supervisor) isAskedAbout(path string) bool {
+	return s.config.Asked != nil && s.config.Asked(path)
+}
 
-// nowhere reports whether ch leads to what the host has not either: then it fails
+// isMissingOnHost reports whether ch leads to what the host has not either: then it fails
 // inside as it would there, and no human is asked.
-func (ch *change) nowhere() bool {
+func (ch *change) isMissingOnHost() bool {
 	makes := ch.op == "mkdir" || ch.op == "write" && ch.call.flags&unix.O_CREAT != 0
 	return ch.call.private && (ch.at.name == "" || !ch.at.exists && !makes)
 }
@@ -109,24 +111,24 @@ func (ch *change) nowhere() bool {
 // flag is the last argument of a call on two paths, where it has one.
 func (c *call) flag() uint64 { return c.arg(c.info.flags) }
 
-// beyond reports whether a path leads to where the view allows no writing, without
+// isBeyondWritable reports whether a path leads to where the view allows no writing, without
 // being what it hides or protects.
-func beyond(at *location) bool {
-	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.where(), "/") {
+func isBeyondWritable(at *location) bool {
+	if at.magic || at.above || at.unknown != "" || !strings.HasPrefix(at.absolutePath(), "/") {
 		return false
 	}
 	return at.tree == nil || at.tree.Access == policy.Read
 }
 
-// plain reports whether a path ends in a name: what has dots or a slash at its end
+// endsInName reports whether a path ends in a name: what has dots or a slash at its end
 // is a directory, or an error that is the kernel's to give.
-func (s *location) plain() bool {
+func (s *location) endsInName() bool {
 	name := s.asked[bytes.LastIndexByte(s.asked, '/')+1:]
 	return len(name) > 0 && string(name) != "." && string(name) != ".."
 }
 
-// where is the absolute path that s leads to.
-func (s *location) where() string {
+// absolutePath returns the path that s leads to.
+func (s *location) absolutePath() string {
 	switch {
 	case s.dir == nil:
 		return s.place
@@ -150,9 +152,9 @@ func (s *Supervisor) umask(c *call) uint32 {
 // change asks about ch, and carries it out when a human allowed it.
 func (s *Supervisor) change(ctx context.Context, ch *change) {
 	c := &ch.call
-	ch.look()
+	ch.locate()
 	asked := event.Ruling{Verdict: event.Allowed}
-	if !ch.nowhere() {
+	if !ch.isMissingOnHost() {
 		asked = s.config.Gate.Judge(ch.attempt())
 	}
 	r := await(ctx, asked)
@@ -170,7 +172,7 @@ func (s *Supervisor) change(ctx context.Context, ch *change) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.released(c)
+	s.forgetHeld(c)
 	if c.refused {
 		c.refusedBy(&ch.event)
 		s.finish(c, &ch.event)
@@ -230,7 +232,7 @@ func (s *Supervisor) deliver(ch *change, d done, r event.Ruling) {
 	default:
 		errno = s.listener.result(c.id, d.errno)
 	}
-	s.answered(errno)
+	s.handleAnswered(errno)
 }
 
 // inlet exchanges the descriptor of a file outside for one to write to it through.
@@ -250,12 +252,12 @@ func (s *Supervisor) settleChange(ch *change, d done, r event.Ruling) bool {
 	defer s.mu.Unlock()
 	if d.why != "" {
 		c.refuse(event.Ruling{Rule: r.Rule, Reason: d.why})
-		s.released(c)
+		s.forgetHeld(c)
 		c.refusedBy(e)
 		s.finish(c, e)
 		return false
 	}
-	s.released(c)
+	s.forgetHeld(c)
 	e.Verdict, e.Layer, e.Rule, e.Error = event.Allowed, "", r.Rule, ""
 	if d.errno != 0 {
 		e.Error = unix.ErrnoName(d.errno)
@@ -264,7 +266,7 @@ func (s *Supervisor) settleChange(ch *change, d done, r event.Ruling) bool {
 		e.Resolved = ch.at.path
 	}
 	c.add("by", "holdfast") // on the host, instead of the process
-	e.Detail, e.Process = c.detail, c.proc.who()
+	e.Detail, e.Process = c.detail, c.proc.eventProcess()
 	s.observe(e)
 	s.resolver.flush()
 	return true

@@ -33,8 +33,8 @@ type hostPlace struct {
 	errno  unix.Errno // of reaching the directory
 }
 
-// look finds out where ch is on the host, before a question is asked.
-func (ch *change) look() {
+// locate finds out where ch is on the host, before a question is asked.
+func (ch *change) locate() {
 	follow := !ch.call.info.stay
 	switch f := ch.call.flags; ch.op {
 	case "write":
@@ -114,10 +114,10 @@ func Outside(never []string) func(op, path string) error {
 // mayCarry says why p may not be changed even where a human allowed it.
 func (s *Supervisor) mayCarry(op string, p *hostPlace) error {
 	if s.config.Carry == nil {
-		return errors.New("nothing outside is changed in this run")
+		return errors.New("this run may change nothing outside")
 	}
 	// A link of the host's may lead back into the view.
-	if t := s.resolver.places.of(p.path); t != nil && t.Access != policy.Read && (t.Access != policy.Copy || !s.asked(p.path)) {
+	if t := s.resolver.places.treeFor(p.path); t != nil && t.Access != policy.Read && (t.Access != policy.Copy || !s.isAskedAbout(p.path)) {
 		return errors.New("it leads back into the view")
 	}
 	return s.config.Carry(op, p.path)
@@ -129,7 +129,7 @@ func (s *Supervisor) carryOut(ctx context.Context, ch *change) done {
 	refused := func(err error) done { return done{fd: -1, why: err.Error()} }
 	switch {
 	case ctx.Err() != nil:
-		return refused(errors.New("it was not answered before the end"))
+		return refused(errors.New("it was not answered before the run ended"))
 	case ch.at.name == "":
 		return done{fd: -1, errno: ch.at.errno}
 	case ch.to != "" && ch.dest.name == "":
@@ -169,7 +169,7 @@ func (p *hostPlace) open() (int, error) {
 	case unix.Fstat(fd, &st) != nil || !identityOf(&st).file(p.dir):
 		err = errors.New("its directory changed while it waited")
 	case unix.Fstatfs(fd, &fs) != nil || slices.Contains(kernelFS, int64(fs.Type)):
-		err = errors.New("it is a file system of the kernel's own")
+		err = errors.New("it is on a file system of the kernel")
 	case unix.Fstatat(fd, p.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil != p.exists || p.exists && !identityOf(&st).file(p.is):
 		err = errors.New("it changed while it waited")
 	}
@@ -205,7 +205,7 @@ func asOwner(dir int, do func() done) done {
 	if uid == int(st.Uid) && gid == int(st.Gid) {
 		d = do()
 	} else {
-		d = done{fd: -1, why: "the rights of the owner of its directory cannot be taken"}
+		d = done{fd: -1, why: "the rights of its directory's owner cannot be assumed"}
 	}
 	_ = unix.Setfsuid(0)
 	_ = unix.Setfsgid(0)

@@ -44,7 +44,7 @@ func (ch *change) carry(dir, to int) done {
 	return d
 }
 
-const notRegular = "it is no regular file, and only such are changed outside"
+const notRegular = "it is not a regular file, and nothing else is changed outside"
 
 // mode is what the mode of something that is made comes to.
 func (ch *change) mode() uint32 { return uint32(ch.call.arg(ch.call.info.arg)) &^ ch.umask & 0o777 }
@@ -75,8 +75,8 @@ func (ch *change) handle(dir int, directory bool) (fd int, st unix.Stat_t, d don
 	return fd, st, d
 }
 
-// again is the path of a descriptor of ours.
-func again(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+// fdPath returns the path of a descriptor of ours.
+func fdPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // openFile opens a regular file for writing, or makes it. It is only written to,
 // however the call would open it: that is what the human was shown.
@@ -106,7 +106,7 @@ func (ch *change) openFile(dir int) done {
 		return d
 	}
 	defer unix.Close(path)
-	fd, err := unix.Open(again(path), use|int(flags&unix.O_TRUNC), 0)
+	fd, err := unix.Open(fdPath(path), use|int(flags&unix.O_TRUNC), 0)
 	if err != nil {
 		return done{fd: -1, errno: asErrno(err)}
 	}
@@ -119,7 +119,7 @@ func (ch *change) truncate(dir int) done {
 		return d
 	}
 	defer unix.Close(path)
-	d.errno = asErrno(unix.Truncate(again(path), int64(ch.call.args[1])))
+	d.errno = asErrno(unix.Truncate(fdPath(path), int64(ch.call.args[1])))
 	return d
 }
 
@@ -138,7 +138,7 @@ func (ch *change) chmod(dir int) done {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		mode |= st.Mode & 0o7000
 	}
-	d.errno = asErrno(unix.Chmod(again(path), mode))
+	d.errno = asErrno(unix.Chmod(fdPath(path), mode))
 	return d
 }
 
@@ -151,6 +151,6 @@ func (ch *change) setMode(dir int) {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) == nil && st.Mode&0o777 != ch.mode() {
-		_ = unix.Chmod(again(fd), ch.mode()|st.Mode&0o7000)
+		_ = unix.Chmod(fdPath(fd), ch.mode()|st.Mode&0o7000)
 	}
 }

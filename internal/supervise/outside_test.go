@@ -38,7 +38,7 @@ func outsideOf(ws, hidden string) option {
 // grounds makes a workspace and something outside of it.
 func grounds(t *testing.T) (ws, out string) {
 	t.Helper()
-	dir := place(t)
+	dir := makeTree(t)
 	ws, out = dir+"/ws", dir+"/out"
 	for _, d := range []string{ws, ws + "/protected", out, out + "/sub", out + "/full", out + "/secret"} {
 		if err := os.Mkdir(d, 0o755); err != nil {

@@ -66,8 +66,8 @@ func (c *poller) wait() error {
 	})
 }
 
-// waited notes how long the last wait was.
-func (c *poller) waited(d time.Duration) { c.long = d > longWait }
+// noteWait notes how long the last wait was.
+func (c *poller) noteWait(d time.Duration) { c.long = d > longWait }
 
 // end ends every wait.
 func (c *poller) end() { c.file.SetReadDeadline(time.Unix(1, 0)) }

@@ -44,7 +44,7 @@ func TestCalm(t *testing.T) {
 		time.AfterFunc(10*time.Millisecond, put)
 		began := time.Now()
 		must("what comes")
-		if c.waited(time.Since(began)); !c.long || time.Since(began) < 10*time.Millisecond {
+		if c.noteWait(time.Since(began)); !c.long || time.Since(began) < 10*time.Millisecond {
 			t.Errorf("it waited for %v, long: %v", time.Since(began), c.long)
 		}
 		take()
@@ -52,7 +52,7 @@ func TestCalm(t *testing.T) {
 	put()
 	began := time.Now()
 	must("what is there")
-	if c.waited(time.Since(began)); c.long {
+	if c.noteWait(time.Since(began)); c.long {
 		t.Errorf("a wait of %v was long", time.Since(began))
 	}
 	take()

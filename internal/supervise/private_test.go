@@ -21,7 +21,7 @@ func open(path string, flags int) aCall {
 // TestPrivateChangesSaySo has changes in a private tree that happen, and others
 // that do not or are elsewhere.
 func TestPrivateChangesSaySo(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	if err := os.WriteFile(dir+"/old", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func privateHome(home string, personal func(string) bool) option {
 }
 
 func TestPrivateChangesAreAsked(t *testing.T) {
-	home := place(t)
+	home := makeTree(t)
 	if err := os.WriteFile(home+"/has", nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestPrivateChangesAreAsked(t *testing.T) {
 // TestPrivateWithoutAnAnswerGoesOn has a rule that lets a change go on without
 // asking: then it is the private tree's.
 func TestPrivateWithoutAnAnswerGoesOn(t *testing.T) {
-	home := place(t)
+	home := makeTree(t)
 	h := &human{}
 	r, got := makeCalls(t, home, []aCall{open("new", unix.O_WRONLY|unix.O_CREAT)}, gate(h, event.KindFile), privateHome(home, func(string) bool { return true }), carry())
 	if e := r.about(event.FileWrite, "new"); got[0] != "-" || e.Detail[event.DetailKept] != event.KeptPrivate || e.Detail["by"] != "" {
@@ -128,7 +128,7 @@ func TestPrivateWithoutAnAnswerGoesOn(t *testing.T) {
 // TestNothingIsMadeWhereTheDirectoryIsMissing: the host has the directory, but the
 // private tree does not, so that the view refuses what would be made there.
 func TestNothingIsMadeWhereTheDirectoryIsMissing(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	if err := os.Mkdir(dir+"/host", 0o755); err != nil {
 		t.Fatal(err)
 	}

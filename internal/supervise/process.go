@@ -93,10 +93,10 @@ type creds struct {
 	search, owner bool // CAP_DAC_READ_SEARCH, CAP_FOWNER
 }
 
-// has reports whether a capability is in effect.
-func (c *creds) has(capability int) bool { return c.caps&(1<<capability) != 0 }
+// hasCapability reports whether a capability is in effect.
+func (c *creds) hasCapability(capability int) bool { return c.caps&(1<<capability) != 0 }
 
-func (c *creds) in(gid uint32) bool {
+func (c *creds) inGroup(gid uint32) bool {
 	if c.gid == gid {
 		return true
 	}
@@ -120,7 +120,7 @@ func (c *creds) may(st *unix.Stat_t, bits uint32) bool {
 	switch {
 	case c.uid == st.Uid:
 		mode >>= 6
-	case c.in(st.Gid):
+	case c.inGroup(st.Gid):
 		mode >>= 3
 	}
 	return mode&bits == bits

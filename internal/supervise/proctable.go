@@ -48,7 +48,7 @@ func newProcTable(root int, w *watch) (*procTable, error) {
 // find gives the process that a thread is of, nil when it is gone.
 func (t *procTable) find(tid int, now int64) *proc {
 	if p := t.procs[tid]; p != nil {
-		if now < p.until || t.lives(p, now) {
+		if now < p.until || t.confirmAlive(p, now) {
 			return p
 		}
 		t.gone(p)
@@ -59,8 +59,8 @@ func (t *procTable) find(tid int, now int64) *proc {
 	return t.load(tid, now, maxAncestors)
 }
 
-// lives makes sure that p is still the process of its number.
-func (t *procTable) lives(p *proc, now int64) bool {
+// confirmAlive makes sure that p is still the process of its number.
+func (t *procTable) confirmAlive(p *proc, now int64) bool {
 	if p.pidfd < 0 {
 		// There were no descriptors left for it. Its two numbers come together
 		// again in no process that we will see.
@@ -83,8 +83,8 @@ const maxAncestors = 32
 
 // load reads a thread from /proc.
 func (t *procTable) load(tid int, now int64, depth int) *proc {
-	if p := t.forked(tid, now); p != nil {
-		t.hold(p)
+	if p := t.inheritFork(tid, now); p != nil {
+		t.watchProcess(p)
 		t.inherit(p, now, depth)
 		t.procs[tid] = p
 		return p
@@ -95,7 +95,7 @@ func (t *procTable) load(tid int, now int64, depth int) *proc {
 	}
 	if st.tgid != tid {
 		p := t.procs[st.tgid]
-		if p == nil || now >= p.until && !t.lives(p, now) {
+		if p == nil || now >= p.until && !t.confirmAlive(p, now) {
 			if depth == 0 {
 				return nil
 			}
@@ -133,7 +133,7 @@ func (t *procTable) unwatch(now int64) {
 		if p.pidfd >= 0 {
 			continue
 		}
-		if t.lives(p, now) {
+		if t.confirmAlive(p, now) {
 			t.unwatched++
 		} else {
 			t.gone(p)
@@ -160,11 +160,11 @@ func (t *procTable) open(p *proc) {
 		return
 	}
 	p.pidfd = fd
-	t.hold(p)
+	t.watchProcess(p)
 }
 
-// hold keeps the directory of p, which has a pidfd, and waits for its end.
-func (t *procTable) hold(p *proc) {
+// watchProcess keeps the directory of p, which has a pidfd, and waits for its end.
+func (t *procTable) watchProcess(p *proc) {
 	if dir, err := unix.Openat(t.dir, strconv.Itoa(p.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
 		p.dir = dir
 	}
@@ -237,8 +237,8 @@ func (p *proc) runs(next program) {
 	p.now = next
 }
 
-// who is the short form of p for events.
-func (p *proc) who() event.Process { return event.Process{PID: p.pid, Exec: p.now.exec} }
+// eventProcess is the short form of p for events.
+func (p *proc) eventProcess() event.Process { return event.Process{PID: p.pid, Exec: p.now.exec} }
 
 // full is the long form.
 func (p *proc) full() event.Process {

@@ -150,7 +150,7 @@ func (r *resolver) locate(p *proc, tid, dirfd int, asked []byte, follow bool, no
 		}
 		target := r.step(full, follow, now, out)
 		if target == nil && out.stuck {
-			target = r.around(full, n, out)
+			target = r.fallbackPath(full, n, out)
 		}
 		if target == nil {
 			return
@@ -189,7 +189,7 @@ func (r *resolver) base(p *proc, tid, dirfd int) ([]byte, syscall.Errno) {
 	if errno == 0 && len(base) == 0 {
 		errno = unix.ENOENT
 	}
-	if errno == 0 && bytes.HasSuffix(base, deleted) && r.gone(p, r.name) {
+	if errno == 0 && bytes.HasSuffix(base, deleted) && r.isDeleted(p, r.name) {
 		return base, unix.ENOENT
 	}
 	return base, errno
@@ -197,8 +197,8 @@ func (r *resolver) base(p *proc, tid, dirfd int) ([]byte, syscall.Errno) {
 
 var deleted = []byte(" (deleted)")
 
-// gone reports whether a link whose text ends in (deleted) leads to what has no name.
-func (r *resolver) gone(p *proc, name []byte) bool {
+// isDeleted reports whether a link whose text ends in (deleted) leads to what has no name.
+func (r *resolver) isDeleted(p *proc, name []byte) bool {
 	var st unix.Stat_t
 	return fstatat(p.base(), name, &st, 0) == 0 && st.Nlink == 0
 }
@@ -258,7 +258,7 @@ func (r *resolver) target(d *directory, out *location) []byte {
 	}
 	if strings.HasPrefix(d.real, "/proc/") && (text[0] != '/' || bytes.HasSuffix(text, deleted)) {
 		*out = location{asked: out.asked}
-		out.unnamed(d.fd, r.name, text, false)
+		out.setUnnamed(d.fd, r.name, text, false)
 		return nil
 	}
 	to := r.other[:0]
@@ -310,7 +310,7 @@ func (r *resolver) directory(at []byte, now int64) (*directory, syscall.Errno) {
 		r.flush()
 	}
 	d = &directory{fd: fd, real: real, stat: st, until: now + int64(dirTTL)}
-	d.tree, d.below, d.above = r.unhidden(r.places.of(real)), r.places.below[real], r.places.above[real]
+	d.tree, d.below, d.above = r.unhidden(r.places.treeFor(real)), r.places.below[real], r.places.above[real]
 	var fs unix.Statfs_t
 	d.fixed = unix.Fstatfs(fd, &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 	if r.strong {
@@ -332,15 +332,15 @@ var (
 // pathOf says where a descriptor of ours leads. The kernel gives the path from
 // the root of the mount namespace that it is of, and so as it is inside.
 func (r *resolver) pathOf(fd int) (string, syscall.Errno) {
-	text, errno := readlinkat(unix.AT_FDCWD, append(r.own(fd), 0), r.link[:])
+	text, errno := readlinkat(unix.AT_FDCWD, append(r.ownPath(fd), 0), r.link[:])
 	if errno != 0 {
 		return "", errno
 	}
 	return string(text), 0
 }
 
-// own is the path of a descriptor of ours, until the next one.
-func (r *resolver) own(fd int) []byte {
+// ownPath is the path of a descriptor of ours, until the next one.
+func (r *resolver) ownPath(fd int) []byte {
 	r.self = strconv.AppendInt(append(r.self[:0], "/proc/self/fd/"...), int64(fd), 10)
 	return r.self
 }
@@ -374,7 +374,7 @@ func (r *resolver) missing(at, dir []byte, errno syscall.Errno, now int64, out *
 		out.errno, out.unknown = 0, "resolved: the path is too long"
 		return
 	case unix.EAGAIN:
-		out.errno, out.unknown = 0, "resolved: files are being moved about"
+		out.errno, out.unknown = 0, "resolved: directories of the path keep being moved"
 		return
 	}
 	found := ""
@@ -393,6 +393,6 @@ func (r *resolver) missing(at, dir []byte, errno syscall.Errno, now int64, out *
 		}
 	}
 	out.place = path.Clean("/" + found + "/" + string(rest))
-	out.tree = r.places.of(out.place)
+	out.tree = r.places.treeFor(out.place)
 	out.above = r.places.above[out.place]
 }

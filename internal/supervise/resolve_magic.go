@@ -45,7 +45,7 @@ func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *locati
 	}
 	link, rest := linkName(rest)
 	if link == nil || len(rest) == 0 && !follow {
-		return r.numbered(p, pid, full, at), false
+		return r.replaceSelf(p, pid, full, at), false
 	}
 	if pid != 0 && pid != p.number() {
 		return at, false // of another process: as the view shows it
@@ -59,7 +59,7 @@ func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *locati
 		return nil, true
 	}
 	if len(text) == 0 || text[0] != '/' || bytes.HasSuffix(text, deleted) {
-		out.unnamed(p.base(), r.name, text, len(rest) > 0)
+		out.setUnnamed(p.base(), r.name, text, len(rest) > 0)
 		return nil, true
 	}
 	to := append(r.other[:0], text...)
@@ -68,8 +68,8 @@ func (r *resolver) magic(p *proc, tid int, full []byte, follow bool, out *locati
 	return to, false
 }
 
-// unnamed completes a location that is a descriptor without a name.
-func (s *location) unnamed(dir int, name, text []byte, more bool) {
+// setUnnamed completes a location that is a descriptor without a name.
+func (s *location) setUnnamed(dir int, name, text []byte, more bool) {
 	s.place, s.magic = string(text), true
 	s.errno = fstatat(dir, name, &s.stat, 0)
 	s.exists = s.errno == 0
@@ -135,8 +135,8 @@ func linkName(p []byte) (link, rest []byte) {
 	return p[1:n], p[n:]
 }
 
-// numbered writes the number of the process into a path that says self.
-func (r *resolver) numbered(p *proc, pid int, full, at []byte) []byte {
+// replaceSelf puts the number of the process into a path in the place of self.
+func (r *resolver) replaceSelf(p *proc, pid int, full, at []byte) []byte {
 	if pid != 0 || p.number() == 0 {
 		return at
 	}

@@ -17,8 +17,8 @@ const maxWalk = 256
 // maxWalks bounds how many links deep a path is still looked at like that.
 const maxWalks = 8
 
-// around is where to go on for a path whose directory could not be reached.
-func (r *resolver) around(full []byte, links int, out *location) []byte {
+// fallbackPath is where to go on for a path whose directory could not be reached.
+func (r *resolver) fallbackPath(full []byte, links int, out *location) []byte {
 	var to []byte
 	tooLong := links >= maxWalks
 	if !tooLong {

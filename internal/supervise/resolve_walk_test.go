@@ -17,7 +17,7 @@ import (
 // /proc in ways that are not spelled plainly. All of them come to a file, so a
 // record that says otherwise hides a write.
 func TestPathsAroundNames(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	for link, to := range map[string]string{"P": "/proc/self", "R": "/proc/self/root", "C": "/proc/self/cwd", "D": "/proc/../proc/./self/cwd",
 		"U": strings.Repeat("../", 40) + "proc/self/cwd", "F": "/proc/../proc/self/cwd/f", "X": "C/way"} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
@@ -53,7 +53,7 @@ func TestPathsAroundNames(t *testing.T) {
 // TestRemovedDirectories has what is still possible from a directory, and with
 // a file, that has no name any more.
 func TestRemovedDirectories(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	pwd := filepath.Join(dir, "gone")
 	if err := os.Mkdir(pwd, 0o755); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestRemovedDirectories(t *testing.T) {
 }
 
 func TestExchange(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	r, got := makeCalls(t, dir, []aCall{{NR: unix.SYS_RENAMEAT2, Args: []any{cwd, "file", cwd, "way", unix.RENAME_EXCHANGE}}}, level(Standard))
 	if e := r.last(event.FileRename); got[0] != "-" || e.Detail["how"] != "exchange" || e.Detail["to_resolved"] != dir+"/way" {
 		t.Errorf("%s: %+v", got[0], e)
@@ -103,19 +103,19 @@ func TestExchange(t *testing.T) {
 func TestPathsOfManyNames(t *testing.T) {
 	deep := strings.Repeat("/a", 2047)
 	p := newPlaces(View{Trees: []policy.Tree{{Path: "/a/a", Access: policy.Read}, {Path: "/home/u/ws", Access: policy.Write}}})
-	if tree := p.of(deep); tree == nil || tree.Path != "/a/a" {
+	if tree := p.treeFor(deep); tree == nil || tree.Path != "/a/a" {
 		t.Errorf("found %+v", tree)
 	}
 	quiet := newExpectations([]string{"/sys/fs", "/a/a/b"})
 	for path, want := range map[string]bool{"/sys/fs": true, "/sys/fs/x": true, "/sys/fsx": false, "/sys": false, "/a/a/b/c": true, "": false, "/": false, deep: false} {
-		if got := quiet.have(path); got != want {
+		if got := quiet.contains(path); got != want {
 			t.Errorf("%.20s: quiet %v", path, got)
 		}
 	}
 	if n := testing.Benchmark(func(b *testing.B) {
 		for b.Loop() {
-			quiet.have(deep)
-			p.of(deep)
+			quiet.contains(deep)
+			p.treeFor(deep)
 		}
 	}); n.NsPerOp() > 1_000_000 {
 		t.Errorf("one path of 2047 names takes %d ns", n.NsPerOp())

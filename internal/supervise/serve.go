@@ -39,7 +39,7 @@ func (s *Supervisor) serveDirectly() {
 		}
 		n, errno := s.listener.receive()
 		now := s.now()
-		calls.waited(time.Duration(now - last)) // and handled the one before: that is short, and asking for the time is not
+		calls.noteWait(time.Duration(now - last)) // and handled the one before: that is short, and asking for the time is not
 		last = now
 		if !s.received(n, errno, now) {
 			break
@@ -103,7 +103,7 @@ func (c *collector) run(s *Supervisor) {
 			return
 		}
 		now := s.now()
-		c.ends.waited(time.Duration(now - began))
+		c.ends.noteWait(time.Duration(now - began))
 		s.collect()
 		if c.ends.long { // few end
 			continue

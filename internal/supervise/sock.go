@@ -17,7 +17,7 @@ import (
 func (s *Supervisor) sock(c *call) {
 	e := event.Event{Action: c.sockAction(), Verdict: event.Allowed}
 	s.sockAddress(c, &e, c.arg(c.info.path), int(int32(c.arg(c.info.arg))))
-	if e.Layer == event.LayerView && s.expects() { // as a look-up of it
+	if e.Layer == event.LayerView && s.isExpected() { // as a look-up of it
 		s.answer(c)
 		return
 	}
@@ -41,7 +41,7 @@ func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size i
 	}
 	buf := s.path2[:size]
 	if errno := s.memory.fill(c.tid, pointer, buf); errno != 0 {
-		s.unread(c, e, "address", errno)
+		s.noteUnread(c, e, "address", errno)
 		return
 	}
 	family, text, path := address(buf)
@@ -54,11 +54,11 @@ func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size i
 		e.Error = errno
 	case family == "unix" && !socketSize(e.Action, size):
 		e.Error = "EINVAL"
-	case s.config.View.Closed && e.Action != event.SockBind && abroad(text):
+	case s.config.View.Closed && e.Action != event.SockBind && isInternet(text):
 		e.Verdict, e.Layer, e.Error = event.Denied, event.LayerEgress, "ENETUNREACH"
-	case s.dropped(c, e.Action, text):
+	case s.isDropped(c, e.Action, text):
 		e.Verdict, e.Layer = event.Denied, event.LayerEgress // the call itself succeeds
-		c.add("reason", "nothing but connections and queries for names leaves the boundary")
+		c.add("reason", "only connections and name queries leave the boundary")
 	case family == "unix" && len(path) == 0 && size > 2:
 		e.Error = s.abstract(c, e.Action, text[len("unix:@"):])
 	case len(path) > 0 && s.openRoot(c.proc):
@@ -90,9 +90,9 @@ func (s *Supervisor) sockPath(c *call, e *event.Event, path []byte) {
 	}
 }
 
-// abroad reports whether an address is one of the internet protocols and none of
+// isInternet reports whether an address is one of the internet protocols and none of
 // the loopback; the unspecified one is the loopback's (ip(7)).
-func abroad(text string) bool {
+func isInternet(text string) bool {
 	at, err := netip.ParseAddrPort(text)
 	if err != nil {
 		return false

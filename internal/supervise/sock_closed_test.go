@@ -10,7 +10,7 @@ func TestAbroad(t *testing.T) {
 		"127.0.0.1:80": false, "127.77.0.1:1": false, "[::1]:443": false, "[::ffff:127.0.0.1]:53": false, "0.0.0.0:80": false, "[::]:80": false,
 		"unix:/run/x": false, "unspec:": false, "": false,
 	} {
-		if got := abroad(address); got != want {
+		if got := isInternet(address); got != want {
 			t.Errorf("%q abroad: %v, want %v", address, got, want)
 		}
 	}

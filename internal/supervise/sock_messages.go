@@ -52,7 +52,7 @@ func (s *Supervisor) messages(c *call) {
 func (s *Supervisor) message(c *call, e *event.Event, at uint64) bool {
 	var head [12]byte
 	if errno := s.memory.fill(c.tid, at, head[:]); errno != 0 {
-		s.unread(c, e, "address", errno)
+		s.noteUnread(c, e, "address", errno)
 		return true
 	}
 	name, size := binary.NativeEndian.Uint64(head[:]), int(int32(binary.NativeEndian.Uint32(head[8:])))
@@ -65,7 +65,7 @@ func (s *Supervisor) message(c *call, e *event.Event, at uint64) bool {
 
 // observeMore records one of several events of a call that is not answered yet.
 func (s *Supervisor) observeMore(c *call, e *event.Event) {
-	e.Detail, e.Process = c.detail, c.proc.who()
+	e.Detail, e.Process = c.detail, c.proc.eventProcess()
 	c.detail = nil
 	s.observe(e)
 }

@@ -25,7 +25,7 @@ func (s *Supervisor) socketErrno(c *call) string {
 
 // socketType is the type of the caller's socket, 0 where it cannot be found out.
 func (s *Supervisor) socketType(c *call) int {
-	if s.resolver.take(c.proc, c.tid, int(int32(c.args[0]))) != 0 {
+	if s.resolver.copyDescriptor(c.proc, c.tid, int(int32(c.args[0]))) != 0 {
 		return 0
 	}
 	defer s.resolver.closeTaken()
@@ -36,10 +36,10 @@ func (s *Supervisor) socketType(c *call) int {
 	return kind
 }
 
-// dropped reports whether what is sent to an address goes nowhere though the call succeeds:
-// nothing but connections leaves the boundary, and queries for names.
-func (s *Supervisor) dropped(c *call, action, to string) bool {
-	return action == event.SockSend && s.config.View.Intercepted && abroad(to) && port(to) != 53 && s.socketType(c) != unix.SOCK_STREAM
+// isDropped reports whether what is sent to an address is lost although the call succeeds:
+// only connections and name queries leave the boundary.
+func (s *Supervisor) isDropped(c *call, action, to string) bool {
+	return action == event.SockSend && s.config.View.Intercepted && isInternet(to) && port(to) != 53 && s.socketType(c) != unix.SOCK_STREAM
 }
 
 // port is that of an address with one.
@@ -68,7 +68,7 @@ func (s *Supervisor) answers(c *call, at *location) string {
 		return ""
 	}
 	defer unix.Close(probe)
-	err = unix.Connect(probe, &unix.SockaddrUnix{Name: again(file)})
+	err = unix.Connect(probe, &unix.SockaddrUnix{Name: fdPath(file)})
 	kind := s.socketType(c)
 	switch {
 	case err == unix.ECONNREFUSED:

@@ -16,7 +16,7 @@ import (
 
 // TestSocketOutcomes holds what was foreseen of calls with addresses against what came.
 func TestSocketOutcomes(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	for _, kind := range []string{"unix", "unixgram"} {
 		// One that is served, and one that is no longer open anywhere.
 		for _, name := range []string{dir + "/" + kind, dir + "/stale-" + kind, "@served-" + kind + strconv.Itoa(unix.Getpid())} {
@@ -75,7 +75,7 @@ func TestSocketOutcomes(t *testing.T) {
 
 // TestSocketOutsideView: one that the view does not have is refused by it.
 func TestSocketOutsideView(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	listenAt(t, "unix", dir+"/empty/outside")
 	address := append([]byte{unix.AF_UNIX, 0}, dir+"/empty/outside\x00"...)
 	r, _ := makeCalls(t, dir, []aCall{

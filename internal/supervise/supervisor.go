@@ -84,7 +84,7 @@ func New(c Config) (_ *Supervisor, err error) {
 	s := &Supervisor{config: c, memory: newMemory(), resolver: newResolver(newPlaces(c.View)), began: time.Now(),
 		served: make(chan struct{}), readers: make(chan struct{}, maxReaders),
 		hashes: newHashes(c.Hashes), quiet: newExpectations(c.Quiet), privileged: os.Geteuid() == 0, inFlight: inFlight{}, failed: failure{report: c.Failed}}
-	s.lookups = newFlood(s.hand, c.Marked)
+	s.lookups = newFlood(s.emit, c.Marked)
 	defer func() {
 		if err != nil {
 			c.Listener.Close()
@@ -137,10 +137,10 @@ func (s *Supervisor) Serve() {
 	s.servePolling()
 }
 
-// become gives this thread the ids that the command has, and leaves it all its
+// assumeIDs gives this thread the ids that the command has, and leaves it all its
 // capabilities: not even root may walk through a root that is served by a
 // tripwire otherwise.
-func become(uid, gid int) error {
+func assumeIDs(uid, gid int) error {
 	if os.Geteuid() == uid && os.Getegid() == gid {
 		return nil
 	}
@@ -149,8 +149,8 @@ func become(uid, gid int) error {
 
 // takeIDs gives this thread the ids of the task, for as long as it lasts.
 func (s *Supervisor) takeIDs() {
-	if err := become(s.config.View.UID, s.config.View.GID); err != nil {
-		s.fail(fmt.Errorf("recording system calls: taking the ids of the task: %w", err))
+	if err := assumeIDs(s.config.View.UID, s.config.View.GID); err != nil {
+		s.fail(fmt.Errorf("recording system calls: switching to the ids of the task: %w", err))
 	}
 }
 
@@ -192,14 +192,14 @@ func (s *Supervisor) handle(n *notification, now int64) {
 		shape = shapeNone // the filter's refusal: nothing is executed (AT_EXECVE_CHECK)
 	}
 	if c.looks {
-		s.look(&c)
+		s.handleLookup(&c)
 		return
 	}
 	switch shape {
 	case shapeExec:
 		s.exec(&c)
 	case shapeNone:
-		s.plain(&c)
+		s.recordPlain(&c)
 	case shapeSock:
 		s.sock(&c)
 	case shapeMessage, shapeMessages:
@@ -236,11 +236,11 @@ func (s *Supervisor) answer(c *call) (alive bool) {
 	if c.refused {
 		refusal = c.refusal
 	}
-	return s.answered(s.listener.answer(c.id, refusal))
+	return s.handleAnswered(s.listener.answer(c.id, refusal))
 }
 
-// answered handles the result of an answer, and reports whether the caller got it.
-func (s *Supervisor) answered(errno syscall.Errno) bool {
+// handleAnswered handles the result of an answer, and reports whether the caller got it.
+func (s *Supervisor) handleAnswered(errno syscall.Errno) bool {
 	if errno != 0 && errno != unix.ENOENT { // ENOENT: the caller is gone
 		s.fail(fmt.Errorf("answering a system call: %w", errno))
 	}
@@ -252,7 +252,7 @@ func (s *Supervisor) finish(c *call, e *event.Event) {
 	s.reply(c, e)
 	s.observe(e)
 	if c.blind {
-		s.blinded(c, c.proc)
+		s.killHidden(c, c.proc)
 	}
 }
 
@@ -268,19 +268,19 @@ func (s *Supervisor) reply(c *call, e *event.Event) {
 		e.Verdict, e.Layer, e.Rule, e.Error = event.Unknown, "", "", ""
 		c.unknown(diedFirst)
 	}
-	c.keeps(e)
+	c.notePrivate(e)
 	e.Detail = c.detail
-	e.Process = c.proc.who()
+	e.Process = c.proc.eventProcess()
 }
 
 // diedFirst is why the outcome of a call is unknown if its caller is gone.
 const diedFirst = "the process ended before its call was answered"
 
-// plain is a call of which only the name and arguments are recorded.
-func (s *Supervisor) plain(c *call) {
+// recordPlain is a call of which only the name and arguments are recorded.
+func (s *Supervisor) recordPlain(c *call) {
 	e := event.Event{Action: event.SysCall, Object: s.name(uint32(c.nr)), Verdict: event.Allowed}
 	c.add("args", hexes(c.args[:]))
-	s.shares(c)
+	s.noteSharing(c)
 	s.finish(c, &e)
 }
 
@@ -297,11 +297,11 @@ func (s *Supervisor) name(nr uint32) string {
 // observe hands an event to the sink.
 func (s *Supervisor) observe(e *event.Event) {
 	e.Sensor = event.Syscall
-	s.hand(*e)
+	s.emit(*e)
 }
 
-// hand gives an event to the sink.
-func (s *Supervisor) hand(e event.Event) {
+// emit gives an event to the sink.
+func (s *Supervisor) emit(e event.Event) {
 	if s.failed.err() != nil {
 		return
 	}

@@ -97,7 +97,7 @@ func TestWhatRunsIsWhatWasJudged(t *testing.T) {
 	} {
 		t.Run(tt.what, func(t *testing.T) {
 			const n = 25
-			dir := place(t)
+			dir := makeTree(t)
 			if err := errors.Join(os.Symlink("/bin/true", dir+"/good"), os.Symlink(tt.harm, dir+"/harm")); err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestWhatRunsIsWhatWasJudged(t *testing.T) {
 				t.Errorf("what nobody allowed made a file: %s", r.dump())
 			}
 			killed, other := strings.Count(out, "killed"), 0
-			for _, e := range r.of(event.ProcExec) {
+			for _, e := range r.eventsOf(event.ProcExec) {
 				if e.Detail["instead_of"] != "" {
 					other++
 					if e.Verdict != event.Denied || e.Layer != event.LayerConsent || e.Process.SHA256 == "" || e.Object == "" || e.Process.Executable == "" || len(e.Process.Argv) != 2 {

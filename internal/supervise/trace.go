@@ -129,10 +129,10 @@ func (s *Supervisor) follow(j *traced) (again bool) {
 		j.was.untraced = errno
 		s.mu.Unlock()
 	default:
-		s.untraceable(j, errno)
+		s.recordUntraceable(j, errno)
 		refusal = unix.EPERM
 	}
-	if e := s.listener.answer(c.id, refusal); !s.answered(e) && e != unix.ENOENT {
+	if e := s.listener.answer(c.id, refusal); !s.handleAnswered(e) && e != unix.ENOENT {
 		return false
 	}
 	if errno != 0 {
@@ -167,13 +167,13 @@ func (s *Supervisor) attach(c *call) (errno syscall.Errno, seized bool) {
 		return errno, false
 	}
 	errno = interrupt(c.tid)
-	s.settled(c.tid)
+	s.awaitSleep(c.tid)
 	return errno, true
 }
 
-// untraceable records that an execution is refused after all: the program that would
+// recordUntraceable records that an execution is refused after all: the program that would
 // run could not be compared with what was judged.
-func (s *Supervisor) untraceable(j *traced, errno syscall.Errno) {
+func (s *Supervisor) recordUntraceable(j *traced, errno syscall.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := j.call.proc
@@ -193,9 +193,9 @@ func release(pid, sig int) bool {
 	return true
 }
 
-// settled waits, before Linux 6.17, until the caller sleeps again: an answer that comes
+// awaitSleep waits, before Linux 6.17, until the caller sleeps again: an answer that comes
 // while it wakes up is taken for no answer there, and the call is restarted.
-func (s *Supervisor) settled(tid int) {
+func (s *Supervisor) awaitSleep(tid int) {
 	if linux6(17) {
 		return
 	}

@@ -63,9 +63,9 @@ func detach(tid, sig int) syscall.Errno {
 	return errno
 }
 
-// returned is what the last call of a thread that is stopped returned: a negative
-// number is an error.
-func returned(tid int) (int64, syscall.Errno) {
+// returnValue is what the last call of a stopped thread returned: a negative number is
+// an error.
+func returnValue(tid int) (int64, syscall.Errno) {
 	var regs [resultRegister + 1]uint64 // as many as it takes: each is copied twice
 	span := unix.Iovec{Base: (*byte)(unsafe.Pointer(&regs[0])), Len: uint64(unsafe.Sizeof(regs))}
 	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_GETREGSET, uintptr(tid), unix.NT_PRSTATUS, uintptr(unsafe.Pointer(&span)), 0, 0)

@@ -159,10 +159,10 @@ func (t *Tripwire) Serve() {
 	var all sync.WaitGroup
 	for range servers {
 		all.Go(func() {
-			runtime.LockOSThread()                    // the thread ends with this goroutine, because no other may have its ids
-			err := become(t.config.UID, t.config.GID) // only this user may make files in the storage
+			runtime.LockOSThread()                       // the thread ends with this goroutine, because no other may have its ids
+			err := assumeIDs(t.config.UID, t.config.GID) // only this user may make files in the storage
 			if err != nil {
-				err = fmt.Errorf("taking the ids of the task: %w", err)
+				err = fmt.Errorf("switching to the ids of the task: %w", err)
 			} else {
 				err = t.serve()
 			}
@@ -253,15 +253,15 @@ func (t *Tripwire) receive(q int, in []byte) (int, error) {
 func (t *Tripwire) respond(raw, out []byte) error {
 	r, ok := parseFUSE(raw)
 	if !ok {
-		return errors.New("the kernel sent what is no request")
+		return errors.New("the kernel sent an invalid request")
 	}
 	t.mu.Lock()
-	touch, touched := t.touched(r)
+	touch, touched := t.touchFor(r)
 	answer := t.fs.handle(r, out)
-	m, missed := t.missed(r, answer)
+	m, missed := t.missFor(r, answer)
 	t.mu.Unlock()
 	if touched { // it waits, as below
-		t.tell(touch)
+		t.recordTouch(touch)
 	}
 	switch {
 	case answer == nil:
@@ -294,7 +294,7 @@ func (t *Tripwire) Store(dir *os.File) error {
 	defer t.mu.Unlock()
 	if t.closed || t.fs.tree.store != nil {
 		s.close()
-		return errors.New("opening the storage of the private directories: it is there already, or no longer wanted")
+		return errors.New("opening the storage of the private directories: it was opened before, or is no longer needed")
 	}
 	t.fs.tree.store = s
 	return nil

@@ -24,14 +24,14 @@ type miss struct {
 	hidden bool   // it is there, and no process inside may read it
 }
 
-// missed reports whether the answer to r is that there is no such name, or none that
+// missFor reports whether the answer to r is that there is no such name, or none that
 // may be read, and that it counts. The caller holds t.mu.
-func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
+func (t *Tripwire) missFor(r fuseRequest, answer []byte) (miss, bool) {
 	if !t.fs.sealed {
 		return miss{}, false
 	}
 	if r.op == fuseGetattr {
-		return t.refused(r)
+		return t.hiddenMiss(r)
 	}
 	if r.op != fuseLookup || len(answer) != fuseReply || int32(binary.LittleEndian.Uint32(answer[4:])) != -int32(unix.ENOENT) {
 		return miss{}, false
@@ -41,9 +41,9 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 		return miss{}, false
 	}
 	dir := t.fs.tree.get(r.node)
-	m := miss{tid: r.tid, path: dir.below(name), name: name}
+	m := miss{tid: r.tid, path: dir.childPath(name), name: name}
 	if dir.covers {
-		m.path = path.Join(dir.covered(), name)
+		m.path = path.Join(dir.coveredPath(), name)
 	}
 	if t.quiet.paths[m.path] {
 		m.quiet = true
@@ -52,15 +52,15 @@ func (t *Tripwire) missed(r fuseRequest, answer []byte) (miss, bool) {
 	return m, r.tid != 0 // 0 is for a process outside of the inner pid namespace
 }
 
-// refused reports whether r is about a hidden file. The kernel asks again for
+// hiddenMiss reports whether r is about a hidden file. The kernel asks again for
 // attributes that it has cached only if the mode would refuse (fuse_permission in
 // fs/fuse/dir.c), while the refused caller waits.
-func (t *Tripwire) refused(r fuseRequest) (miss, bool) {
+func (t *Tripwire) hiddenMiss(r fuseRequest) (miss, bool) {
 	n := t.fs.tree.get(r.node)
 	if n == nil || !n.covers || n.dir() || r.tid == 0 || t.config.Reads {
 		return miss{}, false
 	}
-	path := n.covered()
+	path := n.coveredPath()
 	return miss{tid: r.tid, path: path, name: path[strings.LastIndexByte(path, '/')+1:], hidden: true}, true
 }
 
@@ -87,7 +87,7 @@ func (t *Tripwire) record(m miss, a pendingCall) bool {
 		// Only the first name that is missing is known, not what would follow.
 		e.Object, e.Detail["partial"] = looked, "true"
 	case paths.Within(looked, found):
-		if t.quiet.have(found) {
+		if t.quiet.contains(found) {
 			return true
 		}
 		e.Resolved = found

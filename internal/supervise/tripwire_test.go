@@ -303,7 +303,7 @@ func TestTripwireClosedBeforeItServes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := NewTripwire(TripwireConfig{Device: f, Sink: &kept{}, Failed: func(err error) { t.Error(err) }})
+	w, err := NewTripwire(TripwireConfig{Device: f, Sink: &memorySink{}, Failed: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,10 +326,10 @@ func TestNewTripwireRefusesWhatIsIncomplete(t *testing.T) {
 	if _, err := NewTripwire(TripwireConfig{Device: f}); err == nil {
 		t.Error("no sink, no error")
 	}
-	if _, err := NewTripwire(TripwireConfig{Sink: &kept{}}); err == nil {
+	if _, err := NewTripwire(TripwireConfig{Sink: &memorySink{}}); err == nil {
 		t.Error("no device, no error")
 	}
-	if _, err := NewTripwire(TripwireConfig{Device: f, Sink: &kept{}, Root: 1 << 30}); err == nil {
+	if _, err := NewTripwire(TripwireConfig{Device: f, Sink: &memorySink{}, Root: 1 << 30}); err == nil {
 		t.Error("no such process, no error")
 	}
 	if _, err := f.Stat(); err == nil {

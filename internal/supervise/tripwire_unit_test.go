@@ -60,10 +60,10 @@ func TestRecordedLookup(t *testing.T) {
 		{"bytes", root, "\xff", pendingCall{path: "/\xff/\x1b[2J"}, "/\xff/\x1b[2J", "", nil},
 		{"a thread", root, "x", pendingCall{pid: 7, tid: 8, path: "/x"}, "/x", "", map[string]string{"thread": "8"}},
 	} {
-		sink := &kept{}
+		sink := &memorySink{}
 		w := &Tripwire{config: TripwireConfig{Sink: sink}}
 		w.flood = newFlood(w.observe, nil)
-		w.record(miss{path: c.dir.below(c.missing), name: c.missing}, c.asked)
+		w.record(miss{path: c.dir.childPath(c.missing), name: c.missing}, c.asked)
 		w.flood.close()
 		events := sink.all()
 		if len(events) != 1 {

@@ -15,23 +15,23 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 )
 
-// kept is a sink that remembers.
-type kept struct {
+// memorySink is a sink that remembers.
+type memorySink struct {
 	mu     sync.Mutex
 	events []event.Event
 	err    error
 }
 
-func (k *kept) Emit(e event.Event) error { return k.Observe(e) }
+func (k *memorySink) Emit(e event.Event) error { return k.Observe(e) }
 
-func (k *kept) Observe(e event.Event) error {
+func (k *memorySink) Observe(e event.Event) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.events = append(k.events, e)
 	return k.err
 }
 
-func (k *kept) all() []event.Event {
+func (k *memorySink) all() []event.Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return append([]event.Event(nil), k.events...)
@@ -43,7 +43,7 @@ type wiredView struct {
 	cmd  *exec.Cmd
 	out  strings.Builder
 	wire *Tripwire // nil for a tmpfs
-	sink *kept
+	sink *memorySink
 	peer int // our end of the socket to it
 }
 
@@ -58,7 +58,7 @@ func startView(t *testing.T, kind string, change func(*TripwireConfig), lines ..
 	}
 	theirs := os.NewFile(uintptr(pair[1]), "theirs")
 	defer theirs.Close()
-	v := &wiredView{t: t, sink: &kept{}, peer: pair[0], cmd: exec.Command("/proc/self/exe", lines...)}
+	v := &wiredView{t: t, sink: &memorySink{}, peer: pair[0], cmd: exec.Command("/proc/self/exe", lines...)}
 	t.Cleanup(func() { unix.Close(v.peer) })
 	id, _ := strconv.Atoi(kind)
 	if os.Geteuid() != 0 {

@@ -46,7 +46,7 @@ func TestUnlistedProgramsAreNoted(t *testing.T) {
 		t.Fatalf("status %d: %s", status, r.out.String())
 	}
 	want := map[string]string{"reported": real(t, "/bin/echo"), "refused": real(t, "/bin/echo"), "asked": real(t, "/bin/echo"), "listed": ""}
-	for _, e := range r.of(event.ProcExec) {
+	for _, e := range r.eventsOf(event.ProcExec) {
 		if len(e.Process.Argv) != 2 {
 			continue
 		}
@@ -64,7 +64,7 @@ func TestUnlistedProgramsAreNoted(t *testing.T) {
 // TestCommandAndScriptsBetween checks that a gate sees the command that begins the run,
 // and every script that interprets another.
 func TestCommandAndScriptsBetween(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	for name, text := range map[string]string{"inner": "#!/bin/sh\nexit 0\n", "middle": "#!" + dir + "/inner\n", "outer": "#!" + dir + "/middle\n"} {
 		if err := programs.Write(dir+"/"+name, []byte(text), 0o755); err != nil {
 			t.Fatal(err)

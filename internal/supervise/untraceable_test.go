@@ -17,7 +17,7 @@ import (
 // with what was approved. A process that is already traced cannot be seized (EPERM,
 // ptrace(2)), so its execution is refused and the record says so.
 func TestWhatCannotBeTracedIsNotExecuted(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	ended := make(chan syscall.Errno, 1)
 	h := &human{ask: (&human{}).about("touch")}
 	h.answer = func(a event.Attempt) event.Ruling {
@@ -34,7 +34,7 @@ func TestWhatCannotBeTracedIsNotExecuted(t *testing.T) {
 		t.Errorf("it was executed: status %d, %s", status, r.out.String())
 	}
 	was, e := event.Event{}, r.last(event.ProcSeen)
-	for _, one := range r.of(event.ProcExec) {
+	for _, one := range r.eventsOf(event.ProcExec) {
 		if one.Object == "/usr/bin/touch" {
 			was = one
 		}

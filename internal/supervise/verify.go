@@ -28,7 +28,7 @@ func (s *Supervisor) verify(j *traced) bool {
 	is, errno := s.resolver.running(p)
 	if errno != 0 {
 		if forbids(errno) {
-			s.unseen(p)
+			s.recordUnseen(p)
 		}
 		return false
 	}
@@ -46,18 +46,18 @@ func (s *Supervisor) verify(j *traced) bool {
 // no more was read. It is for a program that did not run yet: they are its own
 // memory.
 func (s *Supervisor) runsWith(p *proc, was *execution) bool {
-	return s.holds(p, "cmdline", was.argv, was.cut)
+	return s.matchesList(p, "cmdline", was.argv, was.cut)
 }
 
 // runsIn does the same for the variables of p, if they were judged. Another thread of
 // the caller may have written others before the kernel took them.
 func (s *Supervisor) runsIn(p *proc, was *execution) bool {
-	return was.env == nil || was.env.errno != 0 || s.holds(p, "environ", was.env.list, was.env.cut)
+	return was.env == nil || was.env.errno != 0 || s.matchesList(p, "environ", was.env.list, was.env.cut)
 }
 
-// holds reports whether a list that the kernel gave to p is this one, or begins with
+// matchesList reports whether a list that the kernel gave to p is this one, or begins with
 // it where it is cut.
-func (s *Supervisor) holds(p *proc, file string, list []string, cut bool) bool {
+func (s *Supervisor) matchesList(p *proc, file string, list []string, cut bool) bool {
 	want := make([]byte, 0, 512)
 	for _, a := range list {
 		want = append(append(want, a...), 0)
@@ -65,13 +65,13 @@ func (s *Supervisor) holds(p *proc, file string, list []string, cut bool) bool {
 	if cut {
 		want = want[:max(len(want)-1, 0)]
 	}
-	got, whole := s.raw(p, file, len(want))
+	got, whole := s.readList(p, file, len(want))
 	return whole != cut && bytes.Equal(got, want)
 }
 
-// raw reads such a list, of the arguments ("cmdline") or the variables ("environ")
+// readList reads such a list, of the arguments ("cmdline") or the variables ("environ")
 // of p, at most so many bytes. whole is false when there are more.
-func (s *Supervisor) raw(p *proc, file string, most int) (text []byte, whole bool) {
+func (s *Supervisor) readList(p *proc, file string, most int) (text []byte, whole bool) {
 	return readUpTo(p.base(), string(append(p.entry(nil, p.pid), file...)), most)
 }
 

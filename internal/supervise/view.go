@@ -39,9 +39,9 @@ func newPlaces(v View) *places {
 	return p
 }
 
-// of returns the tree that decides about an absolute path without links and
+// treeFor returns the tree that decides about an absolute path without links and
 // dots, nil for none.
-func (p *places) of(at string) *policy.Tree {
+func (p *places) treeFor(at string) *policy.Tree {
 	if len(at) > p.most { // a path may have two thousand names: none of these is hashed
 		at = at[:max(1, strings.LastIndexByte(at[:p.most+1], '/'))]
 	}

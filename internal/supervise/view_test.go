@@ -22,7 +22,7 @@ func TestPlaces(t *testing.T) {
 		"/home/u/ws/.git/config": "/home/u/ws/.git/config", "/home/u/ws/.git/configs": "/home/u/ws", "/home/u/ws/vendor/x": "/home/u/ws/vendor",
 	} {
 		got := ""
-		if tree := p.of(path); tree != nil {
+		if tree := p.treeFor(path); tree != nil {
 			got = tree.Path
 		}
 		if got != want {
@@ -39,7 +39,7 @@ func TestPlaces(t *testing.T) {
 // TestDenials has a view that the launcher of tests does not make: what is
 // foreseen is compared, not what the kernel says.
 func TestDenials(t *testing.T) {
-	dir := place(t)
+	dir := makeTree(t)
 	for _, d := range []string{"ws", "ws/.git", "ws/.git/hooks", "ro", "out"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			t.Fatal(err)
@@ -128,7 +128,7 @@ func TestDenials(t *testing.T) {
 				e.Layer, e.Rule, e.Error, tt.action, tt.layer, tt.rule, tt.errno)
 		}
 	}
-	if n := len(r.of(event.SysCall)); r.denied() == 0 || n != 1 {
+	if n := len(r.eventsOf(event.SysCall)); r.denied() == 0 || n != 1 {
 		t.Errorf("%d calls: %s", n, r.dump())
 	}
 }
@@ -180,7 +180,7 @@ func TestPlacedByTheView(t *testing.T) {
 		if tt.at.exists && tt.at.stat.Mode == 0 {
 			tt.at.stat.Mode = unix.S_IFREG
 		}
-		o, decided := (&Supervisor{}).placed(&call{info: &callInfo{shape: shapePath}, notification: &notification{}}, &tt.at, tt.w, tt.creates)
+		o, decided := (&Supervisor{}).judgeMount(&call{info: &callInfo{shape: shapePath}, notification: &notification{}}, &tt.at, tt.w, tt.creates)
 		got := ""
 		if decided {
 			got = no(string(o.layer), o.rule, o.errno)

@@ -56,7 +56,7 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sweep(os.TempDir())
+	removeOldBinaries(os.TempDir())
 	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", binaryDir, os.Getpid()))
 	if err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func buildPrograms(root, dir string) error {
 // test process cannot remove it at its own end, so the next one does.
 const binaryDir = "testenv-binary-"
 
-func sweep(tmp string) {
+func removeOldBinaries(tmp string) {
 	old, err := filepath.Glob(filepath.Join(tmp, binaryDir+"*"))
 	if err != nil {
 		return

@@ -59,6 +59,6 @@ func sameDevice(a, b string) (bool, error) {
 	return sa.Dev == sb.Dev, nil
 }
 
-func become(cmd *exec.Cmd, uid, gid uint32) {
+func setCredential(cmd *exec.Cmd, uid, gid uint32) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 }

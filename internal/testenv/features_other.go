@@ -15,5 +15,5 @@ func seccomp() error  { return errNotLinux }
 
 func sameDevice(string, string) (bool, error) { return false, errNotLinux }
 
-// become is never called: no other user is found on this system.
-func become(*exec.Cmd, uint32, uint32) {}
+// setCredential is never called: no other user is found on this system.
+func setCredential(*exec.Cmd, uint32, uint32) {}

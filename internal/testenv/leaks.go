@@ -31,9 +31,9 @@ const patience = 20 * time.Second
 // later run before the check.
 func NoLeaks(t testing.TB, marks ...string) {
 	t.Helper()
-	before := look(marks)
+	before := listWorld(marks)
 	t.Cleanup(func() {
-		if left := waitGone(func() []string { return look(marks).since(before) }); len(left) > 0 {
+		if left := waitGone(func() []string { return listWorld(marks).addedSince(before) }); len(left) > 0 {
 			t.Errorf("left behind:\n\t%s", strings.Join(left, "\n\t"))
 		}
 	})
@@ -65,7 +65,7 @@ func waitGone(list func() []string) []string {
 // not reused while the test runs.
 type world map[string]bool
 
-func (w world) since(before world) []string {
+func (w world) addedSince(before world) []string {
 	var left []string
 	for name := range w {
 		if !before[name] {
@@ -76,14 +76,14 @@ func (w world) since(before world) []string {
 	return left
 }
 
-func look(marks []string) world {
+func listWorld(marks []string) world {
 	w := world{}
 	named := slices.Clone(marks)
 	if len(named) == 0 {
 		named = append(named, "holdfast")
 	}
 	for _, p := range processes("/proc") {
-		if p.ours(marks) {
+		if p.isOurs(marks) {
 			w[p.String()] = true
 		}
 	}

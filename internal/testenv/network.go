@@ -32,7 +32,7 @@ func WithNetwork(t *testing.T, hosts map[string]string, f func(*testing.T, *Netw
 		return
 	}
 	Need(t, UserNS, nil)
-	again(t, hosts)
+	rerunInNetwork(t, hosts)
 }
 
 // inNetwork is the network in which this process was started; nil for none. It is

@@ -23,7 +23,7 @@ func startNetwork(hosts map[string]string, args []string) (*exec.Cmd, error) {
 	return netlab.Command(context.Background(), hosts, append([]string{exe}, args...)...)
 }
 
-func again(t *testing.T, hosts map[string]string) {
+func rerunInNetwork(t *testing.T, hosts map[string]string) {
 	t.Helper()
 	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
 	if asked := strings.Split(flag.Lookup("test.run").Value.String(), "/"); len(asked) > strings.Count(t.Name(), "/")+1 {

@@ -4,4 +4,4 @@ package testenv
 
 import "testing"
 
-func again(t *testing.T, _ map[string]string) { t.Fatal(errNotLinux) }
+func rerunInNetwork(t *testing.T, _ map[string]string) { t.Fatal(errNotLinux) }

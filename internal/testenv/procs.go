@@ -18,8 +18,8 @@ type process struct {
 	descends             bool   // from this process
 }
 
-// ours reports whether p can only have come from this test process.
-func (p process) ours(marks []string) bool {
+// isOurs reports whether p can only have come from this test process.
+func (p process) isOurs(marks []string) bool {
 	if p.pid == os.Getpid() {
 		return false
 	}

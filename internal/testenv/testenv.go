@@ -66,15 +66,15 @@ func decide(feature Feature, absent error, want string) (fail bool, why string) 
 	if absent == nil {
 		return false, ""
 	}
-	if wanted(feature, want) {
+	if isPromised(feature, want) {
 		return true, fmt.Sprintf("%s=%s promises %s, but: %v", Want, want, feature, absent)
 	}
 	return false, fmt.Sprintf("needs %s: %v", feature, absent)
 }
 
-// wanted reports whether list promises feature. An exclusion overrides `all`, in
+// isPromised reports whether list promises feature. An exclusion overrides `all`, in
 // any order.
-func wanted(feature Feature, list string) bool {
+func isPromised(feature Feature, list string) bool {
 	promised := false
 	for name := range strings.SplitSeq(list, ",") {
 		switch name = strings.TrimSpace(name); {

@@ -119,10 +119,10 @@ func TestProcessesAreFoundByDescentAndByMark(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	before := look([]string{mark})
+	before := listWorld([]string{mark})
 	find := func(marks ...string) bool {
 		return slices.ContainsFunc(processes("/proc"), func(p process) bool {
-			return p.pid == cmd.Process.Pid && p.ours(marks)
+			return p.pid == cmd.Process.Pid && p.isOurs(marks)
 		})
 	}
 	if !find() {
@@ -130,7 +130,7 @@ func TestProcessesAreFoundByDescentAndByMark(t *testing.T) {
 	}
 	if !slices.ContainsFunc(processes("/proc"), func(p process) bool {
 		p.descends = false
-		return p.pid == cmd.Process.Pid && p.ours([]string{mark})
+		return p.pid == cmd.Process.Pid && p.isOurs([]string{mark})
 	}) {
 		t.Error("a child is not found by its environment")
 	}
@@ -141,14 +141,14 @@ func TestProcessesAreFoundByDescentAndByMark(t *testing.T) {
 	if find(mark) {
 		t.Error("a process that was reaped is still found")
 	}
-	if left := look([]string{mark}).since(before); len(left) != 0 {
+	if left := listWorld([]string{mark}).addedSince(before); len(left) != 0 {
 		t.Errorf("fewer processes look like a leak: %q", left)
 	}
 }
 
 func TestAnOrphanIsALeak(t *testing.T) {
 	mark := t.TempDir()
-	before := look([]string{mark})
+	before := listWorld([]string{mark})
 	cmd := exec.Command("sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $!")
 	cmd.Env = []string{"X=" + mark, "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.Output()
@@ -159,7 +159,7 @@ func TestAnOrphanIsALeak(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := look([]string{mark}).since(before)
+	left := listWorld([]string{mark}).addedSince(before)
 	if len(left) != 1 || !strings.Contains(left[0], "sleep 60") {
 		t.Errorf("one process lost its parent, left behind is %q", left)
 	}
@@ -170,7 +170,7 @@ func TestAnOrphanIsALeak(t *testing.T) {
 	if err := orphan.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if left := waitGone(func() []string { return look([]string{mark}).since(before) }); len(left) != 0 {
+	if left := waitGone(func() []string { return listWorld([]string{mark}).addedSince(before) }); len(left) != 0 {
 		t.Errorf("it was killed and still counts: %q", left)
 	}
 }
@@ -240,7 +240,7 @@ func TestSweepRemovesWhatDeadProcessesLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweep(tmp)
+	removeOldBinaries(tmp)
 	for dir, want := range map[string]bool{dead: false, alive: true, other: true} {
 		if _, err := os.Stat(dir); (err == nil) != want {
 			t.Errorf("%s: there %v, want %v", dir, err == nil, want)

@@ -24,7 +24,7 @@ func AsUser(t testing.TB, cmd *exec.Cmd) {
 		return
 	}
 	u, uid, gid := ordinary(t)
-	become(cmd, uid, gid)
+	setCredential(cmd, uid, gid)
 	if cmd.Env == nil {
 		cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "USER=" + u.Username}, HomeEnv(u.HomeDir)...)
 	}

@@ -63,12 +63,12 @@ func TestTable(t *testing.T) {
 	}
 	of := func(id, not string, alerts ...string) row {
 		a := action{id: id, name: "name | of\n" + id, not: not}
-		return row{action: a, status: "status 0", alerts: alerts, reason: r.of(a)}
+		return row{action: a, status: "status 0", alerts: alerts, reason: r.reasonFor(a)}
 	}
 	var b strings.Builder
 	table := table{w: &b}
 	for _, r := range []row{of("a", "", "some-rule (low)"), of("b", ""), of("c", ""), of("d", "its executor is manual"),
-		{action: action{id: "e", name: "T2 list"}, reason: r.of(action{id: "e", name: "T2 list"})}, {status: "status 127"}} {
+		{action: action{id: "e", name: "T2 list"}, reason: r.reasonFor(action{id: "e", name: "T2 list"})}, {status: "status 127"}} {
 		if err := table.add(r); err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestReports(t *testing.T) {
 		{"INFO action executed   action=a\n", "", ""},
 	} {
 		var r row
-		r.says(tt.text)
+		r.parseReport(tt.text)
 		if r.not != tt.not || r.failed != tt.failed {
 			t.Errorf("%q: not %q, failed %q", tt.text, r.not, r.failed)
 		}

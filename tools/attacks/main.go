@@ -51,7 +51,7 @@ func (o *options) read() error {
 	flag.StringVar(&o.falco, "falco", "", "`DIR` of a checkout of falcosecurity/event-generator")
 	flag.StringVar(&o.atomic, "atomic", "", "`DIR` of a checkout of redcanaryco/atomic-red-team")
 	flag.StringVar(&o.holdfast, "holdfast", "", "`PROGRAM` to run them in (default: built from here)")
-	flag.StringVar(&o.only, "only", "", "run the actions alone whose id or name matches this `REGEXP`")
+	flag.StringVar(&o.only, "only", "", "run only the actions whose id or name matches this `REGEXP`")
 	flag.DurationVar(&o.limit, "limit", 30*time.Second, "end an action after this `TIME`")
 	flag.Parse()
 	if flag.NArg() > 0 || o.falco == "" && o.atomic == "" {
@@ -110,7 +110,7 @@ func (o options) playAll(ctx context.Context, dir string, all []action, reasons 
 		if err != nil {
 			r.status = "nothing is known: " + err.Error()
 		}
-		r.reason = reasons.of(a)
+		r.reason = reasons.reasonFor(a)
 		if err := t.add(r); err != nil {
 			return err
 		}
@@ -147,7 +147,7 @@ func (o options) actions(ctx context.Context, dir string) ([]action, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("there is no such action")
+		return nil, errors.New("no action matches")
 	}
 	return out, nil
 }

@@ -43,11 +43,11 @@ func (o options) play(ctx context.Context, dir string, a action) (row, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, o.limit+time.Minute)
 	defer cancel()
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	c := w.command(limited, append(append(args, "--"), a.argv...)...)
-	c.Stderr = &said
+	c.Stderr = &stderr
 	err = c.Run()
-	r.says(said.String())
+	r.parseReport(stderr.String())
 	var exit *exec.ExitError
 	switch {
 	case ctx.Err() != nil:
@@ -60,9 +60,9 @@ func (o options) play(ctx context.Context, dir string, a action) (row, error) {
 		return r, err
 	}
 	if exit != nil && exit.ExitCode() == 125 {
-		return r, fmt.Errorf("it was not started: %s", said.String())
+		return r, fmt.Errorf("holdfast did not start it: %s", stderr.String())
 	}
-	return r, w.look(ctx, &r)
+	return r, w.readRecord(ctx, &r)
 }
 
 // world is a workspace and a home.
@@ -93,8 +93,8 @@ func (w world) holdfast(ctx context.Context, args ...string) ([]byte, error) {
 	return w.command(ctx, args...).Output()
 }
 
-// look reads from the record what is known about the run.
-func (w world) look(ctx context.Context, r *row) error {
+// readRecord reads from the record what is known about the run.
+func (w world) readRecord(ctx context.Context, r *row) error {
 	out, err := w.holdfast(ctx, "log", "query", `verdict == "denied"`, "--count")
 	if err != nil {
 		return fmt.Errorf("counting refusals: %w", err)
@@ -126,8 +126,8 @@ var reports = regexp.MustCompile(`action (skipped|error) .*\b(?:reason|error)="?
 // colours are the terminal colours of that message.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
-// says evaluates what the action reports about itself.
-func (r *row) says(text string) {
+// parseReport evaluates what the action reports about itself.
+func (r *row) parseReport(text string) {
 	m := reports.FindStringSubmatch(colours.ReplaceAllString(text, ""))
 	switch {
 	case m == nil:
@@ -138,9 +138,9 @@ func (r *row) says(text string) {
 	}
 }
 
-// why says why the action raised nothing; "" if that is unknown. An action that
+// silenceReason says why the action raised nothing; "" if that is unknown. An action that
 // could not be done needs no line in reasons.txt.
-func (r row) why() string {
+func (r row) silenceReason() string {
 	switch {
 	case r.reason != "":
 		return r.reason

@@ -29,14 +29,14 @@ func readReasons(text string) (reasons, error) {
 			return nil, fmt.Errorf("reasons.txt: %q has no reason", id)
 		}
 		if all[id] != "" {
-			return nil, fmt.Errorf("reasons.txt: %q stands twice", id)
+			return nil, fmt.Errorf("reasons.txt: %q is listed twice", id)
 		}
 		all[id] = why
 	}
 	return all, nil
 }
 
-func (r reasons) of(a action) string {
+func (r reasons) reasonFor(a action) string {
 	technique, _, _ := strings.Cut(a.name, " ")
 	return cmp.Or(r[a.id], r[technique])
 }
@@ -56,7 +56,7 @@ func (t *table) add(r row) error {
 		}
 	}
 	about := strings.Join(r.alerts, ", ")
-	why := r.why()
+	why := r.silenceReason()
 	switch {
 	case about != "":
 		t.raised++

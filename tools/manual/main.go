@@ -22,7 +22,7 @@ func main() {
 	date := flag.String("date", "", "the `day` that the pages name")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		fmt.Fprintln(os.Stderr, "manual: error: which directory?\nmanual: hint: go run ./tools/manual DIR")
+		fmt.Fprintln(os.Stderr, "manual: error: no directory is given\nmanual: hint: go run ./tools/manual DIR")
 		os.Exit(2)
 	}
 	if err := write(flag.Arg(0), *version, *date); err != nil {

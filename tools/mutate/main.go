@@ -30,7 +30,7 @@ const defaults = "./internal/policy/... ./internal/network/... ./internal/superv
 const goal = 90
 
 func main() {
-	seed := flag.Uint64("seed", rand.Uint64N(1e6), "choose the guards by this number")
+	seed := flag.Uint64("seed", rand.Uint64N(1e6), "seed for choosing the guards")
 	n := flag.Int("n", 200, "negate this many guards")
 	packages := flag.String("packages", defaults, "packages to take guards from")
 	near := flag.Bool("near", false, "run only the tests that execute the guard: faster, but it misses what tests notice in other processes and packages")

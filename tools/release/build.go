@@ -27,7 +27,7 @@ func (b *build) out() string { return filepath.Join(b.dir, "out") }
 // stage is the tree to install below a prefix such as /usr.
 func (b *build) stage(arch string) string { return filepath.Join(b.dir, "stage", arch) }
 
-func (b *build) all() error {
+func (b *build) makeAll() error {
 	if err := os.MkdirAll(b.out(), 0o755); err != nil {
 		return err
 	}

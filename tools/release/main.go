@@ -73,10 +73,10 @@ func (r *release) make(out string) (err error) {
 		}
 	}
 	for _, b := range builds {
-		if err := b.all(); err != nil {
+		if err := b.makeAll(); err != nil {
 			return err
 		}
-		if err := same(first.out(), b.out()); err != nil {
+		if err := compareDirs(first.out(), b.out()); err != nil {
 			return err
 		}
 	}
@@ -86,8 +86,8 @@ func (r *release) make(out string) (err error) {
 	return os.CopyFS(out, os.DirFS(first.out()))
 }
 
-// same compares the files of two directories.
-func same(a, b string) error {
+// compareDirs compares the files of two directories.
+func compareDirs(a, b string) error {
 	ours, err := os.ReadDir(a)
 	if err != nil {
 		return err

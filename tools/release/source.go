@@ -44,9 +44,9 @@ func (r *release) describe() error {
 	case r.version == development:
 		return nil
 	case !versions.MatchString(r.version):
-		return fmt.Errorf("%q is no version: it is written 1.2.3 or 1.2.3-rc.1", r.version)
+		return fmt.Errorf("%q is not a version: write 1.2.3 or 1.2.3-rc.1", r.version)
 	case strings.HasSuffix(r.commit, "-dirty"):
-		return errors.New("the sources differ from the commit: a release is made of what is committed")
+		return errors.New("the sources differ from the commit: commit or remove the changes first")
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (r *release) copySources(dir string) error {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is no regular file", name)
+			return fmt.Errorf("%s is not a regular file", name)
 		}
 		text, err := os.ReadFile(from)
 		if err != nil {

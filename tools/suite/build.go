@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// built is where programs are built, below the module's root: unchanged ones
+// buildDir is where programs are built, below the module's root: unchanged ones
 // there are not linked again.
-const built = "bin/suite"
+const buildDir = "bin/suite"
 
 // shipped are the programs under test and those that tests start beside them:
 // testenv.Binary and the functions beside it find them in one directory.
@@ -29,7 +29,7 @@ func (s *suite) build() error {
 		return err
 	}
 	static := []string{"CGO_ENABLED=0"}
-	dir := filepath.Join(s.root, built)
+	dir := filepath.Join(s.root, buildDir)
 	for _, args := range [][]string{
 		{"-o", dir + "/", "./cmd/holdfast", "./cmd/holdfast-prove", "./internal/run/ablated"},
 		{"-ldflags=-s -w", "-o", dir + "/prober", "./internal/prove/inside/prober"},
@@ -84,7 +84,7 @@ func (s *suite) list() error {
 		if err != nil {
 			return err
 		}
-		if p := (program{name: name, dir: rel}); !s.quick || p.spare() {
+		if p := (program{name: name, dir: rel}); !s.quick || p.userIndependent() {
 			s.programs = append(s.programs, p)
 		}
 	}
@@ -110,8 +110,8 @@ func batches(programs []program) (all [][]*program) {
 	return all
 }
 
-// place copies a test program to where every user may execute it.
-func (s *suite) place(prog program) (program, error) {
+// copyTestProgram copies a test program to where every user may execute it.
+func (s *suite) copyTestProgram(prog program) (program, error) {
 	to := filepath.Join(s.work, strings.ReplaceAll(prog.dir, "/", "-")+".test")
 	if _, err := os.Stat(to); err != nil {
 		if err := programs.Copy(prog.path, to); err != nil {

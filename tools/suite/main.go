@@ -31,15 +31,15 @@ func main() {
 	flag.StringVar(&pattern, "packages", pattern, "run the packages whose import path matches this `regexp` (default all; with -race those that start a goroutine)")
 	flag.StringVar(&s.run, "run", "", "run the tests that match this `regexp`")
 	flag.BoolVar(&s.race, "race", s.race, "build with the race detector, which needs a C compiler, and run as this user alone")
-	flag.BoolVar(&s.quick, "quick", s.quick, "run what needs no boundary and does not ask who runs it, as this user alone")
-	flag.IntVar(&s.lanes, "lanes", max(2, runtime.NumCPU()), "run so many packages at once")
-	flag.BoolVar(&s.fresh, "fresh", s.verbose, "run also what passed before and did not change (default where CI is set)")
+	flag.BoolVar(&s.quick, "quick", s.quick, "run only tests that need no boundary and do not depend on the user, as this user alone")
+	flag.IntVar(&s.lanes, "lanes", max(2, runtime.NumCPU()), "run this many packages at once")
+	flag.BoolVar(&s.fresh, "fresh", s.verbose, "also run what passed before and has not changed (default where CI is set)")
 	flag.DurationVar(&s.limit, "timeout", 25*time.Minute, "give up on a package after this long")
 	flag.Parse()
-	heed()
+	restoreSignals()
 	var err error
 	if s.packages, err = regexp.Compile(pattern); err == nil {
-		err = s.all()
+		err = s.runPasses()
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "suite: error:", err)
@@ -47,10 +47,10 @@ func main() {
 	}
 }
 
-// heed restores signals for the tests that our caller ignores, as nohup and
+// restoreSignals restores signals for the tests that our caller ignores, as nohup and
 // shells without job control do: a handled signal is reset to its default when we
 // execute a program (execve(2)), an ignored one stays ignored.
-func heed() {
+func restoreSignals() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s)
@@ -61,7 +61,7 @@ func heed() {
 // suite is one run of everything.
 type suite struct {
 	out      io.Writer  // for people, and for programs that count tests
-	said     sync.Mutex // guards out, and what is found so far
+	printing sync.Mutex // guards out, and what is found so far
 	verbose  bool
 	race     bool // build with the race detector
 	quick    bool // only what runs as one user
@@ -86,10 +86,10 @@ type program struct {
 	path string // absolute
 }
 
-// spare reports whether a program need not be repeated as another user: see once.
-func (p program) spare() bool { return once.MatchString(p.name) }
+// userIndependent reports whether a program need not be repeated as another user.
+func (p program) userIndependent() bool { return userIndependent.MatchString(p.name) }
 
-func (s *suite) all() (err error) {
+func (s *suite) runPasses() (err error) {
 	if s.root, err = os.Getwd(); err != nil {
 		return err
 	}
@@ -108,20 +108,20 @@ func (s *suite) all() (err error) {
 			return err
 		}
 	}
-	first := pass{title: "as " + who(), root: s.root, env: os.Environ()}
+	first := pass{title: "as " + currentUser(), root: s.root, env: os.Environ()}
 	if s.race {
 		// By default each program waits a second at its end for late races.
 		first.env, first.unraced = append(first.env, "GORACE=atexit_sleep_ms=50", "HOLDFAST_TEST_RACE=1"), unraced
 	}
 	passes := []pass{first}
 	if os.Geteuid() == 0 && !s.race && !s.quick {
-		ordinary, err := s.ordinary()
+		ordinary, err := s.ordinaryPass()
 		if err != nil {
 			return err
 		}
 		passes = append(passes, ordinary)
 		for i := range passes {
-			passes[i].env = append(passes[i].env, twice()...)
+			passes[i].env = append(passes[i].env, passVariables()...)
 		}
 	}
 	var problems []string
@@ -132,21 +132,21 @@ func (s *suite) all() (err error) {
 		fmt.Fprintln(s.out, "skipped", name)
 	}
 	if len(problems) > 0 {
-		return wrong(problems)
+		return problemsError(problems)
 	}
 	return nil
 }
 
-// twice are the variables for tests that run in two passes (internal/testenv):
+// passVariables are the variables for tests that run in two passes (internal/testenv):
 // that they do, and the number of the build, which stays the same past midnight.
-func twice() []string {
+func passVariables() []string {
 	build := cmp.Or(os.Getenv("HOLDFAST_TEST_BUILD"), time.Now().UTC().Format(time.DateOnly))
 	return []string{"HOLDFAST_TEST_TWICE=1", "HOLDFAST_TEST_BUILD=" + build}
 }
 
-// wrong reports everything that was wrong, and at the very end again in one line
+// problemsError reports everything that was wrong, and at the very end again in one line
 // each, because readers look there, and some see nothing else.
-func wrong(problems []string) error {
+func problemsError(problems []string) error {
 	const widest = 250 // bytes
 	var short []string
 	for _, p := range problems {
@@ -156,7 +156,7 @@ func wrong(problems []string) error {
 	return fmt.Errorf("%d problems:\n\t%s\nin short:\n\t%s", len(problems), strings.Join(problems, "\n\t"), strings.Join(short, "\n\t"))
 }
 
-func who() string {
+func currentUser() string {
 	if os.Geteuid() == 0 {
 		return "root"
 	}

@@ -18,14 +18,14 @@ import (
 // account is the ordinary user of the second pass; tools/needs creates it.
 const account = "holdfast-test"
 
-// once are the packages whose tests start no boundary and do not depend on the
+// userIndependent are the packages whose tests start no boundary and do not depend on the
 // user: another user cannot change their results.
-var once = regexp.MustCompile(`/(internal/(agents/(gateway|hooks|reports)|arch|boundary|cli/(logs|screen|words)|consent(/(gate|rules))?|credentials|detect(/(alert|honey))?|` +
+var userIndependent = regexp.MustCompile(`/(internal/(agents/(gateway|hooks|reports)|arch|boundary|cli/(logs|screen|words)|consent(/(gate|rules))?|credentials|detect(/(alert|honey))?|` +
 	`floor/(canonical|command|expr|paths|redact|syslog|sys|text)|network|prove/(model|netlab|replay)|record/(audit|bus|export|story))|tools/(agents|attacks|mutate)|bench)$`)
 
-// ordinary prepares the pass of an ordinary user: a copy of the tree that the
+// ordinaryPass prepares the pass of an ordinary user: a copy of the tree that the
 // user owns, and a module cache that the user can read, filled from root's.
-func (s *suite) ordinary() (pass, error) {
+func (s *suite) ordinaryPass() (pass, error) {
 	u, err := user.Lookup(account)
 	if err != nil {
 		return pass{}, fmt.Errorf("%w (tools/needs creates it)", err)
@@ -110,7 +110,7 @@ func copyTree(from, to string, uid, gid int) error {
 		case e.Type().IsRegular():
 			err = copyFile(path, target)
 		default:
-			return fmt.Errorf("%s is not a file that a repository holds", path)
+			return fmt.Errorf("%s is not a file, directory or symbolic link", path)
 		}
 		if err != nil {
 			return err

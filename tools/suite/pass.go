@@ -47,7 +47,7 @@ var result = regexp.MustCompile(`^\s*--- (PASS|FAIL|SKIP): (\S+)`)
 // tally is what a pass has found so far.
 type tally struct {
 	passed, failed    int      // tests, including subtests
-	kept              int      // programs with an earlier result that still counts
+	cached            int      // programs with an earlier result that still counts
 	skipped, unsteady []string // by package and name; a skip with its reason
 	problems          []string
 }
@@ -59,7 +59,7 @@ var longest = []string{"internal/prove/harness", "internal/prove/probe", "intern
 
 // order is what a pass runs, in the order of the starts.
 func (s *suite) order(p pass) []program {
-	programs := slices.DeleteFunc(slices.Clone(s.programs), func(prog program) bool { return p.once && prog.spare() })
+	programs := slices.DeleteFunc(slices.Clone(s.programs), func(prog program) bool { return p.once && prog.userIndependent() })
 	rank := func(prog program) int {
 		if i := slices.Index(longest, prog.dir); i >= 0 {
 			return i
@@ -87,11 +87,11 @@ func (s *suite) pass(p pass) []string {
 		lanes.Go(func() {
 			if p.enter != nil {
 				if err := p.enter(lane); err != nil && lane == 0 {
-					s.say(fmt.Sprintf("== the ordinary user gets no /dev/fuse of its own: %v\n", err))
+					s.printText(fmt.Sprintf("== the ordinary user gets no /dev/fuse of its own: %v\n", err))
 				}
 			}
 			for prog := range queue {
-				s.one(p, prog, &t)
+				s.runProgram(p, prog, &t)
 			}
 		})
 	}
@@ -99,18 +99,18 @@ func (s *suite) pass(p pass) []string {
 	return s.conclude(p, t, len(programs), time.Since(start))
 }
 
-// say prints a text without interruption by others.
-func (s *suite) say(text string) {
-	s.said.Lock()
-	defer s.said.Unlock()
+// printText prints a text without interruption by others.
+func (s *suite) printText(text string) {
+	s.printing.Lock()
+	defer s.printing.Unlock()
 	fmt.Fprint(s.out, text)
 }
 
 // conclude reports what a pass found, and returns what is wrong.
 func (s *suite) conclude(p pass, t tally, programs int, took time.Duration) []string {
 	fmt.Fprintf(s.out, "== %s: %d passed, %d failed, %d unsteady, %d skipped in %s\n", p.title, t.passed, t.failed, len(t.unsteady), len(t.skipped), round(took))
-	if t.kept > 0 {
-		fmt.Fprintf(s.out, "== %s: %d of %d packages passed before and did not change: -fresh runs them\n", p.title, t.kept, programs)
+	if t.cached > 0 {
+		fmt.Fprintf(s.out, "== %s: %d of %d packages passed before and did not change: -fresh runs them\n", p.title, t.cached, programs)
 	}
 	for _, name := range t.skipped {
 		s.skipped = append(s.skipped, p.title+": "+name)
@@ -119,7 +119,7 @@ func (s *suite) conclude(p pass, t tally, programs int, took time.Duration) []st
 		fmt.Fprintln(s.out, "unsteady", name)
 	}
 	if len(t.unsteady) > mostUnsteady {
-		t.problems = append(t.problems, fmt.Sprintf("%s: %d tests are unsteady, and %d are borne with: %s", p.title, len(t.unsteady), mostUnsteady, strings.Join(t.unsteady, ", ")))
+		t.problems = append(t.problems, fmt.Sprintf("%s: %d tests are unsteady, and %d are tolerated: %s", p.title, len(t.unsteady), mostUnsteady, strings.Join(t.unsteady, ", ")))
 	}
 	if want := os.Getenv("WANT_FEATURES"); strings.Contains(want, "all") && !strings.Contains(want, "-") {
 		for _, name := range t.skipped {
@@ -132,33 +132,33 @@ func (s *suite) conclude(p pass, t tally, programs int, took time.Duration) []st
 	return t.problems
 }
 
-// one runs the tests of one program, or uses their earlier result.
-func (s *suite) one(p pass, prog program, all *tally) {
+// runProgram runs the tests of one program, or uses their earlier result.
+func (s *suite) runProgram(p pass, prog program, all *tally) {
 	where := ""
 	if !s.fresh && s.run == "" {
 		where = s.results.path(p, prog)
 	}
 	var t tally
-	said := ""
+	text := ""
 	if k, ok := s.results.load(where); ok {
-		t = tally{passed: k.Passed, skipped: k.Skipped, kept: 1}
-		said = fmt.Sprintf("ok  \t%s\t(cached)\n", prog.name)
+		t = tally{passed: k.Passed, skipped: k.Skipped, cached: 1}
+		text = fmt.Sprintf("ok  \t%s\t(cached)\n", prog.name)
 	} else {
-		said = s.play(p, prog, &t)
+		text = s.play(p, prog, &t)
 		if where != "" && len(t.problems)+len(t.unsteady) == 0 {
-			s.results.store(where, kept{Passed: t.passed, Skipped: t.skipped})
+			s.results.store(where, passedProgram{Passed: t.passed, Skipped: t.skipped})
 		}
 	}
-	s.said.Lock()
-	defer s.said.Unlock()
-	fmt.Fprint(s.out, said)
-	all.passed, all.failed, all.kept = all.passed+t.passed, all.failed+t.failed, all.kept+t.kept
+	s.printing.Lock()
+	defer s.printing.Unlock()
+	fmt.Fprint(s.out, text)
+	all.passed, all.failed, all.cached = all.passed+t.passed, all.failed+t.failed, all.cached+t.cached
 	all.skipped, all.unsteady, all.problems = append(all.skipped, t.skipped...), append(all.unsteady, t.unsteady...), append(all.problems, t.problems...)
 }
 
 // play runs the tests of one program, and returns the text to print about it.
 func (s *suite) play(p pass, prog program, t *tally) string {
-	var said strings.Builder
+	var text strings.Builder
 	began := time.Now()
 	var failed []string
 	out, cost, err := s.execute(p, prog, s.run, 1)
@@ -176,7 +176,7 @@ func (s *suite) play(p pass, prog program, t *tally) string {
 			t.skipped = append(t.skipped, prog.dir+": "+m[2]+": "+reason(m[2], out))
 		}
 		if s.verbose && err == nil {
-			fmt.Fprintln(&said, line)
+			fmt.Fprintln(&text, line)
 		}
 	}
 	verdict := "ok  "
@@ -187,15 +187,15 @@ func (s *suite) play(p pass, prog program, t *tally) string {
 		for _, name := range leaves(failed) {
 			t.unsteady = append(t.unsteady, prog.dir+": "+name)
 		}
-		showUnsteady(&said, prog, failed, out)
+		showUnsteady(&text, prog, failed, out)
 	default:
 		verdict = "FAIL"
 		t.failed += len(failed)
-		t.problems = append(t.problems, fmt.Sprintf("%s: %s: %v%s", p.title, prog.name, err, named(failed, out)))
-		show(&said, out)
+		t.problems = append(t.problems, fmt.Sprintf("%s: %s: %v%s", p.title, prog.name, err, failedOutput(failed, out)))
+		show(&text, out)
 	}
-	fmt.Fprintf(&said, "%s\t%s\t%.3fs\t(%.1fs of processor time)\n", verdict, prog.name, time.Since(began).Seconds(), cost.Seconds())
-	return said.String()
+	fmt.Fprintf(&text, "%s\t%s\t%.3fs\t(%.1fs of processor time)\n", verdict, prog.name, time.Since(began).Seconds(), cost.Seconds())
+	return text.String()
 }
 
 // lacked matches what a test logs through testenv, the only package that skips.
@@ -212,32 +212,32 @@ func reason(name string, out []byte) string {
 	return why
 }
 
-// named lists the failed tests and the beginning of each one's output, without
+// failedOutput lists the failed tests and the beginning of each one's output, without
 // the output of others: readers of a long log may have only its end.
-func named(failed []string, out []byte) string {
+func failedOutput(failed []string, out []byte) string {
 	const most, mostOfOne = 15, 4 // lines
 	names := leaves(failed)
-	var said []string
-	of := map[string]int{}
+	var excerpts []string
+	linesOf := map[string]int{}
 	for speaker, line := range speeches(out) {
 		mine := slices.Contains(names, speaker) && (strings.Contains(line, "_test.go:") || finalOfTest.MatchString(line))
-		if !mine && !finalHere.MatchString(line) || of[speaker] == mostOfOne {
+		if !mine && !finalHere.MatchString(line) || linesOf[speaker] == mostOfOne {
 			continue
 		}
-		of[speaker]++
-		said = append(said, "\n\t\t"+strings.TrimSpace(line))
+		linesOf[speaker]++
+		excerpts = append(excerpts, "\n\t\t"+strings.TrimSpace(line))
 	}
-	if len(said) > most {
-		said = append(said[:most], "\n\t\t…")
+	if len(excerpts) > most {
+		excerpts = append(excerpts[:most], "\n\t\t…")
 	}
-	return ": " + strings.Join(names, " ") + strings.Join(said, "")
+	return ": " + strings.Join(names, " ") + strings.Join(excerpts, "")
 }
 
 // execute runs the tests of a program that match a pattern ("" for all), each as
 // often as times says. It returns their output and the processor time of the
 // program and of all processes that it waited for (getrusage(2)).
 func (s *suite) execute(p pass, prog program, pattern string, times int) ([]byte, time.Duration, error) {
-	prog, err := s.place(prog)
+	prog, err := s.copyTestProgram(prog)
 	if err != nil {
 		return nil, 0, err
 	}

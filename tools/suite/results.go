@@ -26,12 +26,12 @@ type results struct {
 	data     string // digest of the non-Go files
 }
 
-// keeps is how long a result counts: a machine can change in ways that are not
+// resultLifetime is how long a result counts: a machine can change in ways that are not
 // checked.
-const keeps = 12 * time.Hour
+const resultLifetime = 12 * time.Hour
 
-// kept is a test program that passed.
-type kept struct {
+// passedProgram is a test program that passed.
+type passedProgram struct {
 	Passed  int      `json:"passed"`
 	Skipped []string `json:"skipped,omitempty"`
 }
@@ -121,7 +121,7 @@ func (r results) path(p pass, prog program) string {
 	h := sha256.New()
 	fmt.Fprintln(h, p.title, p.skip, len(p.unraced), prog.name, r.machine, hex.EncodeToString(own))
 	switch {
-	case !prog.spare():
+	case !prog.userIndependent():
 		fmt.Fprintln(h, r.programs, r.tree)
 	case sources.MatchString(prog.name):
 		fmt.Fprintln(h, r.tree)
@@ -132,9 +132,9 @@ func (r results) path(p pass, prog program) string {
 }
 
 // load returns a result that still counts.
-func (r results) load(path string) (k kept, ok bool) {
+func (r results) load(path string) (k passedProgram, ok bool) {
 	info, err := os.Stat(path)
-	if err != nil || time.Since(info.ModTime()) > keeps {
+	if err != nil || time.Since(info.ModTime()) > resultLifetime {
 		return k, false
 	}
 	b, err := os.ReadFile(path)
@@ -143,7 +143,7 @@ func (r results) load(path string) (k kept, ok bool) {
 
 // store keeps a result; one that cannot be kept is determined again. Expired
 // results are removed.
-func (r results) store(path string, k kept) {
+func (r results) store(path string, k passedProgram) {
 	b, err := json.Marshal(k)
 	if err != nil || os.MkdirAll(r.dir, 0o700) != nil || os.WriteFile(path+".new", b, 0o600) != nil {
 		return
@@ -151,7 +151,7 @@ func (r results) store(path string, k kept) {
 	_ = os.Rename(path+".new", path)
 	old, _ := filepath.Glob(filepath.Join(r.dir, "*"))
 	for _, name := range old {
-		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > keeps {
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > resultLifetime {
 			_ = os.Remove(name)
 		}
 	}

@@ -65,7 +65,7 @@ func TestTheEndNamesWhatFailed(t *testing.T) {
 		problems = append(problems, "as somebody: m/a: exit status 1: TestA\n\t\ta_test.go:7: "+strings.Repeat("much\n\t\t", 30))
 	}
 	problems = append(problems, "as somebody: m/b: exit status 1: TestB "+strings.Repeat("TestLong ", 100)+"\n\t\tb_test.go:7: 1")
-	said := strings.Split(wrong(problems).Error(), "\n")
+	said := strings.Split(problemsError(problems).Error(), "\n")
 	end := said[len(said)-len(problems):]
 	for _, line := range end {
 		if !strings.HasPrefix(line, "\tas somebody: m/") || len(line) > 300 {
@@ -138,7 +138,7 @@ func TestUnsteady(t *testing.T) {
 		{"a race is not", all + `{ echo "WARNING: DATA RACE"; echo "--- FAIL: TestA (0.00s)"; exit 1; }; exit 0`, "exit status 1"},
 		{"a crash is not", all + `{ echo "--- FAIL: TestA (0.00s)"; echo "panic: x"; exit 2; }; exit 0`, "panic: x"},
 		{"what names no test is not", all + `exit 1; exit 0`, "exit status 1"},
-		{"many are not", all + `{ for i in 1 2 3 4; do echo "--- FAIL: Test$i (0.00s)"; done; exit 1; }; exit 0`, "4 tests are unsteady, and 3 are borne with"},
+		{"many are not", all + `{ for i in 1 2 3 4; do echo "--- FAIL: Test$i (0.00s)"; done; exit 1; }; exit 0`, "4 tests are unsteady, and 3 are tolerated"},
 		{"what is not in the table is not", all + `{ echo "--- FAIL: TestC (0.00s)"; exit 1; }; echo "--- PASS: TestC (0.00s)"`, "exit status 1: TestC"},
 		{"nor what failed together with it", all + `{ echo "--- FAIL: TestA (0.00s)"; echo "--- FAIL: TestC (0.00s)"; exit 1; }; exit 0`, "exit status 1: TestA TestC"},
 	} {
@@ -267,7 +267,7 @@ func TestOnceIsOfNoUser(t *testing.T) {
 	asks := regexp.MustCompile(`testenv\.(Binary|UserNS)|Gete?uid\(`)
 	seen := 0
 	err := filepath.WalkDir("../../internal", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") || !once.MatchString(filepath.Dir(path)) {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || !userIndependent.MatchString(filepath.Dir(path)) {
 			return err
 		}
 		seen++

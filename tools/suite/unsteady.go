@@ -35,10 +35,10 @@ var (
 	finalOfTest = regexp.MustCompile(`(?i)\bescape[ds]?\b|\bunseen\b|\bleft behind\b|\bleak`)
 	finalHere   = regexp.MustCompile(`DATA RACE|race detected|^panic:|^fatal error:|test timed out`)
 
-	// whose matches the line that begins a test's output
+	// testMark matches the line that begins a test's output
 	// (cmd/internal/test2json), also in the output of another test process that a
 	// test started in a network.
-	whose = regexp.MustCompile(`^\s*=== (?:RUN|NAME|CONT|PAUSE) +(\S*)`)
+	testMark = regexp.MustCompile(`^\s*=== (?:RUN|NAME|CONT|PAUSE) +(\S*)`)
 )
 
 // passesAlone reports whether a program failed only for lack of time: the failed
@@ -76,7 +76,7 @@ func speeches(out []byte) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		var speaker string
 		for line := range lines(out) {
-			if m := whose.FindStringSubmatch(line); m != nil {
+			if m := testMark.FindStringSubmatch(line); m != nil {
 				speaker = m[1]
 			} else if m := result.FindStringSubmatch(line); m != nil {
 				speaker = m[2]

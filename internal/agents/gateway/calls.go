@@ -43,17 +43,17 @@ type calls struct {
 
 func newCalls(most int) calls { return calls{of: map[jsonrpc.ID]*call{}, most: most} }
 
-func (c *calls) add(id jsonrpc.ID, one *call) error {
+func (c *calls) addCall(id jsonrpc.ID, one *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.of[id] != nil {
-		return errors.New("a request with this id waits for its answer already")
+		return errors.New("a request with this id is already waiting for its answer")
 	}
 	if len(c.of) >= c.most {
 		c.forget()
 	}
 	if len(c.of) >= c.most {
-		return fmt.Errorf("%d requests wait for an answer already", c.most)
+		return fmt.Errorf("%d requests are already waiting for an answer", c.most)
 	}
 	c.of[id] = one
 	return nil
@@ -64,8 +64,8 @@ func (c *calls) forget() {
 	maps.DeleteFunc(c.of, func(_ jsonrpc.ID, one *call) bool { return one.cancelled })
 }
 
-// take removes and returns the request that an answer is for; nil for none.
-func (c *calls) take(id jsonrpc.ID) *call {
+// removeCall removes and returns the request that an answer is for; nil for none.
+func (c *calls) removeCall(id jsonrpc.ID) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	one := c.of[id]
@@ -73,12 +73,12 @@ func (c *calls) take(id jsonrpc.ID) *call {
 	return one
 }
 
-// hold marks a request that waits for a human.
-func (c *calls) hold(id jsonrpc.ID, takeBack context.CancelCauseFunc) {
+// markWaiting marks a request that waits for a human.
+func (c *calls) markWaiting(id jsonrpc.ID, cancel context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one := c.of[id]; one != nil {
-		one.held = takeBack
+		one.held = cancel
 	}
 }
 
@@ -111,8 +111,8 @@ func (c *calls) cancel(id jsonrpc.ID) *call {
 	return one
 }
 
-// all removes and returns all requests.
-func (c *calls) all() map[jsonrpc.ID]*call {
+// removeAll removes and returns all requests.
+func (c *calls) removeAll() map[jsonrpc.ID]*call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.of

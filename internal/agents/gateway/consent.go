@@ -19,13 +19,13 @@ const heldCalls = 32
 var (
 	errAgentGone  = errors.New("the agent went away before there was an answer")
 	errServerGone = errors.New("the server ended before there was an answer")
-	errTakenBack  = errors.New("the agent took it back before there was an answer")
+	errTakenBack  = errors.New("the agent cancelled it before there was an answer")
 	errTooMany    = errors.New("too much waits for an answer already")
 )
 
-// held are the tool calls that wait for a human. The server has not seen them,
+// waitingCalls are the tool calls that wait for a human. The server has not seen them,
 // and all other messages overtake them.
-type held struct {
+type waitingCalls struct {
 	most int // bytes of all
 	life context.Context
 	end  context.CancelCauseFunc
@@ -40,14 +40,14 @@ type held struct {
 	closed       bool // no further call may wait
 }
 
-func newHeld(most int) *held {
-	h := &held{most: most}
+func newWaitingCalls(most int) *waitingCalls {
+	h := &waitingCalls{most: most}
 	h.life, h.end = context.WithCancelCause(context.Background())
 	return h
 }
 
 // enter reserves room for a call of that size.
-func (h *held) enter(size int) bool {
+func (h *waitingCalls) enter(size int) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.calls >= heldCalls || h.bytes+size > h.most {
@@ -57,7 +57,7 @@ func (h *held) enter(size int) bool {
 	return true
 }
 
-func (h *held) leave(size int) {
+func (h *waitingCalls) leave(size int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls, h.bytes = h.calls-1, h.bytes-size
@@ -65,7 +65,7 @@ func (h *held) leave(size int) {
 
 // start begins to wait. After over it runs waits directly, which only has to
 // withdraw the question.
-func (h *held) start(waits func()) {
+func (h *waitingCalls) start(waits func()) {
 	h.mu.Lock()
 	closed := h.closed
 	if !closed {
@@ -77,8 +77,8 @@ func (h *held) start(waits func()) {
 	}
 }
 
-// over ends all waits, and returns when they have ended.
-func (h *held) over(why error) {
+// cancelAll ends all waits, and returns when they have ended.
+func (h *waitingCalls) cancelAll(why error) {
 	h.end(why)
 	h.mu.Lock()
 	h.closed = true
@@ -86,8 +86,8 @@ func (h *held) over(why error) {
 	h.wait.Wait()
 }
 
-// asks reports whether rules of consent can apply to calls.
-func (c Config) asks() bool {
+// hasConsentRules reports whether rules of consent can apply to calls.
+func (c Config) hasConsentRules() bool {
 	return c.Gate != nil && (c.Wants == nil || c.Wants(event.KindTool))
 }
 
@@ -98,7 +98,7 @@ func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
 	attempts := r.record.attempts(c)
 	ruling, left := judge(r.config.Gate, attempts)
 	if ruling.Verdict != event.Unknown {
-		return r.decided(m, c, ruling)
+		return r.applyRuling(m, c, ruling)
 	}
 	copied := *m
 	copied.Params = bytes.Clone(m.Params) // the buffer of its line is reused
@@ -108,7 +108,7 @@ func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
 		end(errTooMany) // Wait must still be called: it withdraws the question
 	}
 	if m.IsCall() {
-		r.agent.open.hold(m.ID, end)
+		r.agent.open.markWaiting(m.ID, end)
 	}
 	r.held.start(func() {
 		defer end(nil)
@@ -129,7 +129,7 @@ func (r *relay) consent(m *jsonrpc.Request, c toolCall, size int) error {
 		if cause := context.Cause(ctx); cause != nil {
 			ruling = event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: cause.Error()}
 		}
-		r.failed(r.agent, r.decided(&copied, c, ruling), size)
+		r.handleFailure(r.agent, r.applyRuling(&copied, c, ruling), size)
 	})
 	return nil
 }
@@ -155,9 +155,9 @@ func wait(ctx context.Context, r event.Ruling) event.Ruling {
 	return answer
 }
 
-// decided records the decision about a call, and passes the call on or refuses
+// applyRuling records the decision about a call, and passes the call on or refuses
 // it.
-func (r *relay) decided(m *jsonrpc.Request, c toolCall, ruling event.Ruling) error {
+func (r *relay) applyRuling(m *jsonrpc.Request, c toolCall, ruling event.Ruling) error {
 	if m.IsCall() && !r.agent.open.release(m.ID) {
 		// The agent no longer waits, so there is no answer.
 		return r.record.refusedCall(m, c, event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: errTakenBack.Error()})
@@ -165,10 +165,10 @@ func (r *relay) decided(m *jsonrpc.Request, c toolCall, ruling event.Ruling) err
 	if ruling.Verdict != event.Allowed {
 		ruling.Reason = cmp.Or(ruling.Reason, "a rule of consent denies it")
 		err := r.record.refusedCall(m, c, ruling)
-		return r.rejected(r.agent, m, cmp.Or(err, error(&deniedError{ruling.Reason})))
+		return r.rejectRequest(r.agent, m, cmp.Or(err, error(&deniedError{ruling.Reason})))
 	}
 	if err := r.record.allowedCall(m, c); err != nil {
-		return r.rejected(r.agent, m, err)
+		return r.rejectRequest(r.agent, m, err)
 	}
 	return r.server.to.send(m)
 }
@@ -200,7 +200,7 @@ func (r *record) allowedCall(m *jsonrpc.Request, c toolCall) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.emit(r.callEvent(m, c)); err != nil {
-		return unrecorded(err)
+		return unrecordedError(err)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func TestAnAgentTakesACallBack(t *testing.T) {
 	w.agent.hears(`{"jsonrpc":"2.0","id":2,"result":{}}`) // the cancelled call gets no answer
 	w.die()
 	w.ended(t)
-	if got := w.journal.said("reason"); !slices.Contains(got, "tool.call ask reason=the agent took it back before there was an answer") {
+	if got := w.journal.said("reason"); !slices.Contains(got, "tool.call ask reason=the agent cancelled it before there was an answer") {
 		t.Errorf("%q", got)
 	}
 }

@@ -104,7 +104,7 @@ type relay struct {
 	limits        Limits
 	agent, server *side
 	record        *record
-	held          *held
+	held          *waitingCalls
 
 	gone  sync.Once
 	given chan struct{} // closed when an agent that has gone has had its time to read the last answers
@@ -130,7 +130,7 @@ type side struct {
 // it may still be in progress.
 func Run(ctx context.Context, c Config) Report {
 	l := c.Limits.withDefaults()
-	r := &relay{config: c, limits: l, record: newRecord(c), held: newHeld(l.Held), given: make(chan struct{})}
+	r := &relay{config: c, limits: l, record: newRecord(c), held: newWaitingCalls(l.Held), given: make(chan struct{})}
 	r.agent = &side{word: "agent", from: newLines(c.Agent.Out, l.Message), to: newSender(c.Agent.In), open: newCalls(l.Open), pace: newPace(l)}
 	r.server = &side{word: "server", from: newLines(c.Server.Out, l.Message), to: newSender(c.Server.In), open: newCalls(l.Open), pace: newPace(l)}
 	go func() {
@@ -141,8 +141,8 @@ func Run(ctx context.Context, c Config) Report {
 	passed := make(chan struct{})
 	go func() {
 		r.pump(r.server, r.agent)
-		r.held.over(errServerGone)
-		r.lost()
+		r.held.cancelAll(errServerGone)
+		r.answerUnanswered()
 		r.leave() // a server that has closed its output must end
 		close(passed)
 	}()
@@ -169,7 +169,7 @@ func (r *relay) pump(from, to *side) {
 			continue // an empty line
 		}
 		if waited := from.pace.wait(l.size); waited {
-			r.record.slowed(from.word)
+			r.record.recordSlowed(from.word)
 		}
 		if l.long {
 			r.tooLong(from, to, l)
@@ -195,11 +195,11 @@ func (r *relay) pass(from, to *side, m jsonrpc.Message, size int) {
 	case *jsonrpc.Response:
 		err = r.response(from, to, m, size)
 	}
-	r.failed(from, err, size)
+	r.handleFailure(from, err, size)
 }
 
-// failed handles a message that was not passed on, or could not be.
-func (r *relay) failed(from *side, err error, size int) {
+// handleFailure handles a message that was not passed on, or could not be.
+func (r *relay) handleFailure(from *side, err error, size int) {
 	var drop *dropError
 	switch {
 	case err == nil:
@@ -216,15 +216,15 @@ func (r *relay) failed(from *side, err error, size int) {
 // request handles a request or a notification of a side.
 func (r *relay) request(from, to *side, m *jsonrpc.Request, size int) error {
 	if m.IsCall() {
-		if err := from.open.add(m.ID, newCall(m)); err != nil {
+		if err := from.open.addCall(m.ID, newCall(m)); err != nil {
 			return &dropError{reason: err.Error(), text: m.Method, id: m.ID, code: jsonrpc.CodeInvalidRequest}
 		}
 	}
 	if from == r.agent {
-		open, err := r.record.asked(m)
+		open, err := r.record.recordRequest(m)
 		switch {
 		case err != nil:
-			return r.rejected(from, m, err)
+			return r.rejectRequest(from, m, err)
 		case open != nil:
 			return r.consent(m, *open, size)
 		}
@@ -232,31 +232,31 @@ func (r *relay) request(from, to *side, m *jsonrpc.Request, size int) error {
 	if m.Method == "notifications/cancelled" {
 		r.held.order.Lock()
 		defer r.held.order.Unlock()
-		if waited := r.cancelled(from, m); waited {
+		if waited := r.markCancelled(from, m); waited {
 			return nil // the other side has not seen the call
 		}
 	}
 	return to.to.send(m)
 }
 
-// rejected answers a request that is not passed on.
-func (r *relay) rejected(from *side, m *jsonrpc.Request, err error) error {
+// rejectRequest answers a request that is not passed on.
+func (r *relay) rejectRequest(from *side, m *jsonrpc.Request, err error) error {
 	if m.IsCall() {
-		from.open.take(m.ID)
+		from.open.removeCall(m.ID)
 	}
-	var no *deniedError
-	if !errors.As(err, &no) {
+	var denied *deniedError
+	if !errors.As(err, &denied) {
 		return &dropError{reason: err.Error(), text: m.Method, id: m.ID, code: jsonrpc.CodeInvalidParams}
 	}
 	if m.IsCall() {
-		from.to.fail(m.ID, jsonrpc.CodeInvalidParams, no.Error())
+		from.to.fail(m.ID, jsonrpc.CodeInvalidParams, denied.Error())
 	}
 	return nil
 }
 
-// cancelled marks a request as cancelled; an answer may still come, unless the
+// markCancelled marks a request as cancelled; an answer may still come, unless the
 // request itself was held.
-func (r *relay) cancelled(from *side, m *jsonrpc.Request) (waited bool) {
+func (r *relay) markCancelled(from *side, m *jsonrpc.Request) (waited bool) {
 	id, err := cancelledID(m.Params)
 	if err != nil {
 		return false
@@ -274,12 +274,12 @@ func (r *relay) cancelled(from *side, m *jsonrpc.Request) (waited bool) {
 
 // response handles an answer of one side to a request of the other.
 func (r *relay) response(from, to *side, m *jsonrpc.Response, size int) error {
-	c := to.open.take(m.ID)
+	c := to.open.removeCall(m.ID)
 	if c == nil {
 		return &dropError{reason: "an answer to no request that is open", text: idText(m.ID)}
 	}
 	if from == r.server {
-		r.record.answered(c, m, size)
+		r.record.recordAnswer(c, m, size)
 	}
 	return to.to.send(m)
 }
@@ -288,7 +288,7 @@ func (r *relay) response(from, to *side, m *jsonrpc.Response, size int) error {
 func (r *relay) invalidLine(from *side, text []byte, err error) {
 	r.record.drop(from.word, err.Error(), len(text), string(text[:min(len(text), 4*excerpt)]))
 	if from == r.agent { // JSON-RPC 2.0, section 5: an unknown id is null
-		from.to.raw(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"holdfast: this is no message of JSON-RPC"}}`)
+		from.to.raw(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"holdfast: this is not a JSON-RPC message"}}`)
 	}
 }
 
@@ -304,7 +304,7 @@ func (r *relay) tooLong(from, to *side, l line) {
 		from.to.fail(id, jsonrpc.CodeInvalidRequest, reason)
 		return
 	}
-	if c := to.open.take(id); c != nil {
+	if c := to.open.removeCall(id); c != nil {
 		if from == r.server {
 			r.record.result(c, id, outcome{word: "refused", text: reason, size: l.size})
 		}
@@ -312,9 +312,9 @@ func (r *relay) tooLong(from, to *side, l line) {
 	}
 }
 
-// lost answers the requests that the server left unanswered.
-func (r *relay) lost() {
-	for id, c := range r.agent.open.all() {
+// answerUnanswered answers the requests that the server left unanswered.
+func (r *relay) answerUnanswered() {
+	for id, c := range r.agent.open.removeAll() {
 		if !c.cancelled {
 			r.record.result(c, id, outcome{word: "lost"})
 			r.agent.to.fail(id, jsonrpc.CodeInternalError, "the server ended before it answered")

@@ -57,11 +57,11 @@ func TestAnswersPassOnce(t *testing.T) {
 func TestDropsWhatIsNoMessage(t *testing.T) {
 	deep := strings.Repeat("[", 200) + strings.Repeat("]", 200)
 	rows := []struct{ text, reason string }{
-		{`Server listening on stdio`, "no JSON"},
-		{`{"jsonrpc":"2.0","id":1,"method":"Tools/call","params":{"name":"x"}}`, "other letters"},
-		{`{"jsonrpc":"2.0","id":1,"method":"tools/call ","params":{"name":"x"}}`, "other letters"},
-		{`{"jsonrpc":"2.0","id":1,"method":"x"} trailing`, "no JSON"},
-		{`{"jsonrpc":"2.0","id":1,"method":"x"`, "no JSON"},
+		{`Server listening on stdio`, "not JSON"},
+		{`{"jsonrpc":"2.0","id":1,"method":"Tools/call","params":{"name":"x"}}`, "another spelling"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/call ","params":{"name":"x"}}`, "another spelling"},
+		{`{"jsonrpc":"2.0","id":1,"method":"x"} trailing`, "not JSON"},
+		{`{"jsonrpc":"2.0","id":1,"method":"x"`, "not JSON"},
 		{`{"jsonrpc":"1.0","id":1,"method":"x"}`, "version tag"},
 		{`{"id":1,"method":"x"}`, "version tag"},
 		{`{"jsonrpc":"2.0","id":1.5,"method":"x"}`, "its id"},
@@ -69,23 +69,23 @@ func TestDropsWhatIsNoMessage(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":12345678901234567890,"method":"x"}`, "its id"},
 		{`{"jsonrpc":"2.0","id":true,"method":"x"}`, "invalid ID"},
 		{`{"jsonrpc":"2.0","id":{},"method":"x"}`, "invalid ID"},
-		{`{"jsonrpc":"2.0","method":5}`, "no message"},
+		{`{"jsonrpc":"2.0","method":5}`, "not a message"},
 		{`{"jsonrpc":"2.0","method":""}`, "no name"},
-		{`{"jsonrpc":"2.0"}`, "no message"},
+		{`{"jsonrpc":"2.0"}`, "not a message"},
 		{`{"jsonrpc":"2.0","id":1}`, "either a result or an error"},
 		{`{"jsonrpc":"2.0","id":1,"result":1,"error":{"code":1,"message":"x"}}`, "either a result or an error"},
 		{`{"jsonrpc":"2.0","id":1,"method":"x","params":` + deep + `}`, "nested deeper"},
 		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", "UTF-8"},
-		{`[]`, "list of no"},
+		{`[]`, "batch of no"},
 		{`[` + strings.Repeat(`1,`, 200) + `1]`, "more than 100"},
-		{`[{"jsonrpc":"2.0","method":"x"},1]`, "no message"},
-		{`null`, "no message"}, {`5`, "no message"}, {"\x00\x1b[2J", "no JSON"},
+		{`[{"jsonrpc":"2.0","method":"x"},1]`, "not a message"},
+		{`null`, "not a message"}, {`5`, "not a message"}, {"\x00\x1b[2J", "not JSON"},
 	}
 	w := newWorld(t, nil)
 	for _, row := range rows {
 		w.server.say(row.text)
 		w.agent.say(row.text)
-		w.agent.hears(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"holdfast: this is no message of JSON-RPC"}}`)
+		w.agent.hears(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"holdfast: this is not a JSON-RPC message"}}`)
 	}
 	w.server.say(`{"jsonrpc":"2.0","method":"still/here"}`)
 	w.agent.hears(`{"jsonrpc":"2.0","method":"still/here"}`)
@@ -174,9 +174,9 @@ func TestOpenRequestsAreBounded(t *testing.T) {
 		<-w.agent.read
 	}
 	w.server.say(`{"jsonrpc":"2.0","id":3,"method":"sampling/createMessage"}`)
-	w.server.hears(`{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"holdfast: 2 requests wait for an answer already"}}`)
+	w.server.hears(`{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"holdfast: 2 requests are already waiting for an answer"}}`)
 	w.server.say(`{"jsonrpc":"2.0","id":1,"method":"again"}`)
-	w.server.hears(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"holdfast: a request with this id waits for its answer already"}}`)
+	w.server.hears(`{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"holdfast: a request with this id is already waiting for its answer"}}`)
 	// A cancelled request makes room.
 	w.server.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","id":4,"method":"x"}`)
 	w.agent.hears(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)

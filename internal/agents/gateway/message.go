@@ -32,11 +32,11 @@ func parse(text []byte, depth int) ([]jsonrpc.Message, error) {
 		return []jsonrpc.Message{m}, err
 	}
 	if !json.Valid(text) {
-		return nil, errors.New("it is no JSON")
+		return nil, errors.New("it is not JSON")
 	}
 	parts, more, err := elements(text, batchMost)
 	if err != nil || more || len(parts) == 0 {
-		return nil, fmt.Errorf("it is a list of no messages or of more than %d", batchMost)
+		return nil, fmt.Errorf("it is a batch of no messages or of more than %d", batchMost)
 	}
 	out := make([]jsonrpc.Message, len(parts))
 	for i, part := range parts {
@@ -58,11 +58,11 @@ const callMethod = "tools/call"
 // from what was received.
 func parseOne(text []byte, f facts) (jsonrpc.Message, error) {
 	if !json.Valid(text) { // the SDK's decoder stops after the first value
-		return nil, errors.New("it is no JSON")
+		return nil, errors.New("it is not JSON")
 	}
 	m, err := jsonrpc.DecodeMessage(text)
 	if err != nil {
-		return nil, fmt.Errorf("it is no message: %w", err)
+		return nil, fmt.Errorf("it is not a message: %w", err)
 	}
 	if _, err := makeID(f.id); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func parseOne(text []byte, f facts) (jsonrpc.Message, error) {
 			return nil, errors.New("its method has no name")
 		}
 		if m.Method != callMethod && strings.EqualFold(strings.TrimSpace(m.Method), callMethod) { // bypasses the rules
-			return nil, errors.New("its method is " + callMethod + " in other letters, which a server may take for the same")
+			return nil, errors.New("its method is " + callMethod + " in another spelling, which a server may take for the same")
 		}
 	case *jsonrpc.Response:
 		if (m.Error == nil) == (m.Result == nil) {
@@ -92,7 +92,7 @@ func makeID(text []byte) (jsonrpc.ID, error) {
 	}
 	var v any
 	if err := json.Unmarshal(text, &v); err != nil {
-		return jsonrpc.ID{}, errors.New("its id is no JSON")
+		return jsonrpc.ID{}, errors.New("its id is not JSON")
 	}
 	switch v := v.(type) {
 	case string:
@@ -102,7 +102,7 @@ func makeID(text []byte) (jsonrpc.ID, error) {
 			return jsonrpc.MakeID(v)
 		}
 	}
-	return jsonrpc.ID{}, errors.New("its id is neither a text nor a whole number below 2^53")
+	return jsonrpc.ID{}, errors.New("its id is neither a string nor an integer below 2^53")
 }
 
 // idText is an id in the form of the record.
@@ -127,15 +127,15 @@ type toolCall struct {
 // does.
 func parseCall(params json.RawMessage) (c toolCall, err error) {
 	if len(params) == 0 {
-		return c, errors.New("reading the call of a tool: it has no parameters")
+		return c, errors.New("reading a tool call: it has no parameters")
 	}
 	if c.params, err = canonical.JSON(params); err != nil {
-		return c, fmt.Errorf("reading the call of a tool: %w", err)
+		return c, fmt.Errorf("reading a tool call: %w", err)
 	}
 	err = members(c.params, func(key string, value json.RawMessage) error {
 		for _, known := range []string{"name", "arguments"} {
 			if strings.EqualFold(key, known) && key != known {
-				return fmt.Errorf("%q stands in the call of a tool in other letters than %q", key, known)
+				return fmt.Errorf("%q is in the tool call in another case than %q", key, known)
 			}
 		}
 		switch key {
@@ -143,17 +143,17 @@ func parseCall(params json.RawMessage) (c toolCall, err error) {
 			return json.Unmarshal(value, &c.name)
 		case "arguments":
 			if value[0] != '{' && string(value) != "null" {
-				return errors.New("its arguments are no object")
+				return errors.New("its arguments are not an object")
 			}
 			c.arguments = bytes.Clone(value)
 		}
 		return nil
 	})
 	if err != nil {
-		return c, fmt.Errorf("reading the call of a tool: %w", err)
+		return c, fmt.Errorf("reading a tool call: %w", err)
 	}
 	if c.name == "" {
-		return c, errors.New("reading the call of a tool: it has no name")
+		return c, errors.New("reading a tool call: it has no name")
 	}
 	return c, nil
 }
@@ -164,7 +164,7 @@ func parseCall(params json.RawMessage) (c toolCall, err error) {
 func elements(list json.RawMessage, most int) (all []json.RawMessage, more bool, err error) {
 	dec := json.NewDecoder(bytes.NewReader(list))
 	if t, err := dec.Token(); err != nil || t != json.Delim('[') {
-		return nil, false, errors.New("this is no list")
+		return nil, false, errors.New("this is not a list")
 	}
 	for dec.More() {
 		if len(all) == most {
@@ -207,7 +207,7 @@ func textOf(object json.RawMessage, name string) string {
 func members(object json.RawMessage, f func(key string, value json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(object))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return errors.New("this is no object")
+		return errors.New("this is not an object")
 	}
 	for dec.More() {
 		key, err := dec.Token()

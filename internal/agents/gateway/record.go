@@ -68,15 +68,15 @@ func (r *record) emit(e event.Event) error {
 	return r.config.Sink.Emit(e)
 }
 
-// asked records a request of the agent before it is passed on: what cannot be
+// recordRequest records a request of the agent before it is passed on: what cannot be
 // recorded does not happen. The parameters of a tool call are replaced by those
 // that were judged. A call to which a rule of consent may apply is returned, and
 // not recorded yet.
-func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
+func (r *record) recordRequest(m *jsonrpc.Request) (*toolCall, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.agent == "" {
-		r.agent = named(m.Params, "clientInfo")
+		r.agent = peerName(m.Params, "clientInfo")
 	}
 	if m.Method != "tools/call" {
 		return nil, nil
@@ -87,8 +87,8 @@ func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
 	}
 	m.Params = c.params
 	r.report.Calls++
-	reason, rule := r.denied(c)
-	if reason == "" && r.config.asks() {
+	reason, rule := r.policyDenial(c)
+	if reason == "" && r.config.hasConsentRules() {
 		return &c, nil
 	}
 	e := r.callEvent(m, c)
@@ -97,7 +97,7 @@ func (r *record) asked(m *jsonrpc.Request) (*toolCall, error) {
 		e.Detail["reason"] = reason
 	}
 	if err := r.emit(e); err != nil {
-		return nil, unrecorded(err)
+		return nil, unrecordedError(err)
 	}
 	if reason != "" {
 		return nil, &deniedError{reason}
@@ -112,16 +112,16 @@ func (r *record) callEvent(m *jsonrpc.Request, c toolCall) event.Event {
 	}}
 }
 
-func unrecorded(err error) error { return fmt.Errorf("the call cannot be recorded: %w", err) }
+func unrecordedError(err error) error { return fmt.Errorf("the call cannot be recorded: %w", err) }
 
 // deniedError means that the policy denies a call.
 type deniedError struct{ reason string }
 
 func (e *deniedError) Error() string { return "denied: " + e.reason }
 
-// denied asks the policy about a call. A server chooses its own name, so rules
-// about its program's name must apply too.
-func (r *record) denied(c toolCall) (reason, rule string) {
+// policyDenial returns why the policy denies a call; "" if it does not. A server
+// chooses its own name, so rules about its program's name must apply too.
+func (r *record) policyDenial(c toolCall) (reason, rule string) {
 	if r.config.Deny == nil {
 		return "", ""
 	}
@@ -133,17 +133,17 @@ func (r *record) denied(c toolCall) (reason, rule string) {
 	return reason, rule
 }
 
-// answered records the answer to a request of the agent.
-func (r *record) answered(c *call, m *jsonrpc.Response, size int) {
+// recordAnswer records the answer to a request of the agent.
+func (r *record) recordAnswer(c *call, m *jsonrpc.Response, size int) {
 	switch c.method {
 	case "initialize", "server/discover":
-		if name := named(m.Result, "serverInfo"); name != "" {
+		if name := peerName(m.Result, "serverInfo"); name != "" {
 			r.mu.Lock()
 			r.server = name
 			r.mu.Unlock()
 		}
 	case "tools/list":
-		r.listed(c, m)
+		r.recordTools(c, m)
 	case "tools/call":
 		o := outcome{word: "ok", size: size}
 		switch {
@@ -186,8 +186,8 @@ func (r *record) result(c *call, id jsonrpc.ID, o outcome) {
 	r.emit(event.Event{Action: event.ToolResult, Object: text.Head(c.tool, nameMost), Verdict: event.Allowed, Detail: detail})
 }
 
-// listed records the list of tools if it is new or has changed.
-func (r *record) listed(c *call, m *jsonrpc.Response) {
+// recordTools records the list of tools if it is new or has changed.
+func (r *record) recordTools(c *call, m *jsonrpc.Response) {
 	page, more, err := elements(member(m.Result, "tools"), toolsMost)
 	if err != nil {
 		return
@@ -202,7 +202,7 @@ func (r *record) listed(c *call, m *jsonrpc.Response) {
 	}
 	if more || len(r.pages)+len(page) > toolsMost || r.paged > pagesMost {
 		r.pages, r.paged = nil, pagesMost // later pages are ignored too
-		r.unlisted()
+		r.recordTooManyTools()
 		return
 	}
 	r.pages = append(r.pages, page...)
@@ -222,8 +222,8 @@ func (r *record) listed(c *call, m *jsonrpc.Response) {
 	r.emit(event.Event{Action: event.ToolList, Object: r.server, Verdict: event.Allowed, Detail: detail})
 }
 
-// unlisted records once that there are too many tools to compare; mu is held.
-func (r *record) unlisted() {
+// recordTooManyTools records once that there are too many tools to compare; mu is held.
+func (r *record) recordTooManyTools() {
 	const none = "not known"
 	if r.digest == none {
 		return
@@ -268,13 +268,13 @@ func describe(definitions []json.RawMessage) tools {
 }
 
 // drop records a message that is not passed on.
-func (r *record) drop(who, reason string, size int, said string) {
+func (r *record) drop(who, reason string, size int, content string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	said = r.text(said, excerpt)
+	content = r.text(content, excerpt)
 	if who == "server" {
 		if r.report.Dropped++; r.report.Dropped == 1 {
-			r.report.First = said
+			r.report.First = content
 		}
 	}
 	if r.drops++; r.drops > dropsMost {
@@ -282,11 +282,11 @@ func (r *record) drop(who, reason string, size int, said string) {
 		return
 	}
 	r.emit(event.Event{Action: event.ToolDrop, Object: who, Verdict: event.Denied, Layer: event.LayerGateway,
-		Detail: map[string]string{"reason": text.Head(reason, excerpt), "bytes": strconv.Itoa(size), "text": said}})
+		Detail: map[string]string{"reason": text.Head(reason, excerpt), "bytes": strconv.Itoa(size), "text": content}})
 }
 
-// slowed records once for each side that it exceeded its rate.
-func (r *record) slowed(who string) {
+// recordSlowed records once for each side that it exceeded its rate.
+func (r *record) recordSlowed(who string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.slow[who] {
@@ -326,8 +326,8 @@ func (r *record) text(s string, most int) string {
 // 2026-07-28, which no longer has initialize.
 const metaPrefix = "io.modelcontextprotocol/"
 
-// named is the name and version that a side reports; "" for none.
-func named(object json.RawMessage, key string) string {
+// peerName is the name and version that a side reports; "" for none.
+func peerName(object json.RawMessage, key string) string {
 	side := member(object, key)
 	if side == nil {
 		side = member(member(object, "_meta"), metaPrefix+key)

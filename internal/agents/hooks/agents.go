@@ -115,10 +115,10 @@ func command(hook, agent string, kind Kind) string {
 	return words
 }
 
-// ours returns the program that a hook's command executes, if we wrote that
+// ownHookProgram returns the program that a hook's command executes, if we wrote that
 // command for this agent and kind; earlier versions did not contain the waiting
 // time.
-func ours(line, agent string, kind Kind) (program string, is bool) {
+func ownHookProgram(line, agent string, kind Kind) (program string, is bool) {
 	end := strings.TrimPrefix(command("", agent, kind), "''")
 	word, is := strings.CutSuffix(line, end)
 	if !is {

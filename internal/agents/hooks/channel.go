@@ -62,7 +62,7 @@ func Send(socket string, r Report, held func(time.Duration)) (Answer, error) {
 
 // Unanswered is the answer to a call if the run gave none.
 func Unanswered() Answer {
-	return Answer{Deny: "holdfast run did not answer the hook, so the rules about this call could not be asked; try again, and see the ALERTS of holdfast log show if it stays so"}
+	return Answer{Deny: "holdfast run did not answer the hook, so the rules about this call could not be checked; try again, and see ALERTS in holdfast log show if it happens again"}
 }
 
 // sendOnce makes one connection.
@@ -106,7 +106,7 @@ func sendOnce(socket string, r Report, held func(time.Duration)) (Answer, error)
 }
 
 // errForm means that the received data is no report.
-var errForm = errors.New("it is no report")
+var errForm = errors.New("it is not a report")
 
 // Receive reads a report. Its sender is inside: every length is limited, and
 // nothing in it is trusted.

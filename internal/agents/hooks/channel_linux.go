@@ -9,7 +9,7 @@ import (
 )
 
 // errForged means that a program inside serves the channel.
-var errForged = errors.New("a program inside took the place of the socket")
+var errForged = errors.New("a program inside replaced the socket")
 
 // servedOutside checks that the peer created its socket outside this pid
 // namespace, where its process has no pid (SO_PEERCRED, unix(7)): a program
@@ -17,7 +17,7 @@ var errForged = errors.New("a program inside took the place of the socket")
 func servedOutside(c net.Conn) error {
 	who, err := sys.Peer(c.(*net.UnixConn))
 	if err != nil {
-		return fmt.Errorf("asking who serves the channel: %w", err)
+		return fmt.Errorf("identifying the server of the channel: %w", err)
 	}
 	if who.Pid != 0 {
 		return errForged

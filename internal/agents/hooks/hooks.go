@@ -103,7 +103,7 @@ func (r Report) Unreadable(rules bool) Answer {
 	if !rules || r.Kind != Call {
 		return Answer{}
 	}
-	return Answer{Deny: r.Bad + "; the policy has rules about tools, which cannot be asked about this call"}
+	return Answer{Deny: r.Bad + "; the policy has rules about tools, which cannot be checked for this call"}
 }
 
 // Lost is the event for a missing report, with the reason.

@@ -33,9 +33,9 @@ func Inside(program, hook string, existing func(path string) ([]byte, error)) (a
 	}
 	switch name {
 	case "claude":
-		add.Files, ok = a.merged("/etc/claude-code/managed-settings.json", hook, existing)
+		add.Files, ok = a.mergedSettings("/etc/claude-code/managed-settings.json", hook, existing)
 	case "qwen":
-		add.Files, ok = a.merged("/etc/qwen-code/settings.json", hook, existing)
+		add.Files, ok = a.mergedSettings("/etc/qwen-code/settings.json", hook, existing)
 	case "codex":
 		add.Files, ok = []File{{"/etc/codex/requirements.toml", codexRequirements(hook)}}, true
 		if _, err := existing(add.Files[0].Path); err == nil {
@@ -50,13 +50,13 @@ func Inside(program, hook string, existing func(path string) ([]byte, error)) (a
 	return name, add, ok
 }
 
-// merged is a settings file with our hooks added.
-func (a agent) merged(path, hook string, existing func(path string) ([]byte, error)) ([]File, bool) {
+// mergedSettings is a settings file with our hooks added.
+func (a agent) mergedSettings(path, hook string, existing func(path string) ([]byte, error)) ([]File, bool) {
 	have, err := existing(path)
 	if err != nil {
 		have = nil
 	}
-	content, err := a.edited(have, hook, true)
+	content, err := a.editSettings(have, hook, true)
 	return []File{{path, content}}, err == nil
 }
 

@@ -92,7 +92,7 @@ func (p Place) Inspect() (Status, error) {
 	}
 	switch st.State {
 	case Changed:
-		st.Note = "somebody changed it: 'holdfast hooks install " + a.name + "' writes it anew"
+		st.Note = "it was changed: 'holdfast hooks install " + a.name + "' writes it again"
 	case Outdated:
 		st.Note = "it executes " + st.Program + ": 'holdfast hooks install " + a.name + "' brings it up to date"
 	case Installed:
@@ -153,7 +153,7 @@ func (a agent) rewrite(path, hook string, install bool) (bool, error) {
 	var want []byte
 	switch {
 	case a.ownFile == nil:
-		want, err = a.edited(have, hook, install)
+		want, err = a.editSettings(have, hook, install)
 	case install:
 		_, _, err = a.inspect(have, hook)
 		want = a.ownFile(hook)
@@ -208,11 +208,11 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 func own(path string, st fs.FileInfo, dir bool) error {
 	switch {
 	case st.Mode()&fs.ModeSymlink != 0:
-		return fmt.Errorf("%s is a link, and what it leads to may be somebody else's: change that file itself with --dir", path)
+		return fmt.Errorf("%s is a link, and its target may belong to another user: name the target's own directory with --dir", path)
 	case dir && !st.IsDir():
-		return fmt.Errorf("%s is no directory", path)
+		return fmt.Errorf("%s is not a directory", path)
 	case !dir && !st.Mode().IsRegular():
-		return fmt.Errorf("%s is no plain file", path)
+		return fmt.Errorf("%s is not a regular file", path)
 	}
 	return ownedByUs(path, st, dir)
 }
@@ -238,7 +238,7 @@ func replace(path string, content []byte, was fs.FileInfo) error {
 	_, err = f.Write(content)
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {
-		err = unchanged(path, was)
+		err = checkUnchanged(path, was)
 	}
 	if err == nil {
 		err = os.Rename(tmp, path)
@@ -254,8 +254,8 @@ func replace(path string, content []byte, was fs.FileInfo) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// unchanged refuses to overwrite another program's changes.
-func unchanged(path string, was fs.FileInfo) error {
+// checkUnchanged refuses to overwrite another program's changes.
+func checkUnchanged(path string, was fs.FileInfo) error {
 	now, err := os.Lstat(path)
 	switch {
 	case was == nil && errors.Is(err, fs.ErrNotExist):
@@ -263,7 +263,7 @@ func unchanged(path string, was fs.FileInfo) error {
 	case err != nil:
 		return err
 	case was == nil || !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime()):
-		return errors.New("somebody wrote it meanwhile: try again")
+		return errors.New("it was written in the meantime: try again")
 	}
 	return nil
 }

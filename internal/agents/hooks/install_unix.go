@@ -20,15 +20,15 @@ func openPlain(path string) (*os.File, error) {
 func ownedByUs(path string, st fs.FileInfo, dir bool) error {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	if !ok {
-		return fmt.Errorf("%s: whose it is cannot be told", path)
+		return fmt.Errorf("%s: its owner is not known", path)
 	}
 	switch {
 	case int(sys.Uid) != os.Geteuid():
 		return fmt.Errorf("%s belongs to user %d", path, sys.Uid)
 	case st.Mode().Perm()&0o002 != 0:
-		return fmt.Errorf("everybody may change %s", path)
+		return fmt.Errorf("every user can change %s", path)
 	case !dir && sys.Nlink > 1:
-		return fmt.Errorf("%s has other names too, and what they are for is not known", path)
+		return fmt.Errorf("%s has other names (hard links), whose purpose is not known", path)
 	}
 	return nil
 }

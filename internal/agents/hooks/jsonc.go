@@ -55,7 +55,7 @@ func syntaxError(err error) error {
 	place, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "hujson: "), ": ")
 	why := errors.Unwrap(err).Error()
 	if strings.HasPrefix(why, "invalid literal") {
-		why = "a value is no JSON"
+		why = "a value is not JSON"
 	}
 	return fmt.Errorf("%s: %s", place, why)
 }
@@ -91,7 +91,7 @@ func index(v *hujson.Value, key string) (int, error) {
 	}
 	i := slices.IndexFunc(object.Members, same)
 	if i >= 0 && slices.ContainsFunc(object.Members[i+1:], same) {
-		return -1, fmt.Errorf("the key %q stands there twice", key)
+		return -1, fmt.Errorf("the key %q is there twice", key)
 	}
 	return i, nil
 }
@@ -151,14 +151,14 @@ func ownLine(before hujson.Extra) (string, bool) {
 	return lead, i >= 0 && strings.Trim(lead, " \t") == ""
 }
 
-// commented reports whether v has comments beside its only member: people comment
+// hasComments reports whether v has comments beside its only member: people comment
 // out hooks that way.
-func commented(v *hujson.Value) bool {
+func hasComments(v *hujson.Value) bool {
 	return bytes.ContainsRune(slices.Concat(*gap(v, 0), member(v, 0).AfterExtra, *gap(v, 1)), '/')
 }
 
-// add appends a value to v, under a key if v is an object.
-func (d *document) add(v *hujson.Value, depth int, key string, content any) error {
+// appendValue appends a value to v, under a key if v is an object.
+func (d *document) appendValue(v *hujson.Value, depth int, key string, content any) error {
 	n := size(v)
 	lead := strings.Repeat(d.unit, depth+1)
 	var comma hujson.Extra // not nil for a trailing comma

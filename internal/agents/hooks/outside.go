@@ -31,7 +31,7 @@ var errBusy = errors.New("other hooks kept the record busy")
 
 // Record writes a report. An End ends the record.
 func (o Outside) Record(r Report, a Answer) error {
-	l, last, begun, err := o.open(r)
+	l, last, begun, err := o.openRecord(r)
 	if err != nil {
 		return fmt.Errorf("recording a tool call: %w", err)
 	}
@@ -56,8 +56,8 @@ func (o Outside) Record(r Report, a Answer) error {
 	return errors.Join(err, l.Close())
 }
 
-// open continues the record of the agent's session, or begins one.
-func (o Outside) open(r Report) (l *audit.Log, last func(event.Sensor) uint64, begun bool, err error) {
+// openRecord continues the record of the agent's session, or begins one.
+func (o Outside) openRecord(r Report) (l *audit.Log, last func(event.Sensor) uint64, begun bool, err error) {
 	id, n := r.session(), 1
 	for range maxRecords {
 		options := audit.Options{Session: id, Keys: o.Keys}

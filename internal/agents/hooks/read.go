@@ -36,21 +36,21 @@ type hookInput struct {
 	ID             string          `json:"tool_use_id"`
 	AgentID        string          `json:"agent_id"`
 	AgentType      string          `json:"agent_type"`
-	Server         named           `json:"mcp_server"`
-	Context        named           `json:"mcp_context"`
+	Server         serverName      `json:"mcp_server"`
+	Context        serverName      `json:"mcp_context"`
 	Response       json.RawMessage `json:"tool_response"`
 	ResponseCamel  json.RawMessage `json:"toolResult"`
 	Milliseconds   float64         `json:"duration_ms"`
 	HookEventNamed string          `json:"hook_event_name"`
 }
 
-// named is an MCP server: an object with a name, or just the name.
-type named string
+// serverName is an MCP server: an object with a name, or just the name.
+type serverName string
 
-func (n *named) UnmarshalJSON(b []byte) error {
+func (n *serverName) UnmarshalJSON(b []byte) error {
 	var text string
 	if json.Unmarshal(b, &text) == nil {
-		*n = named(text)
+		*n = serverName(text)
 		return nil
 	}
 	var o struct {
@@ -60,7 +60,7 @@ func (n *named) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &o); err != nil {
 		return nil //nolint:nilerr // a shape of a later version: the name of the tool has it as well
 	}
-	*n = named(cmp.Or(o.Name, o.Server))
+	*n = serverName(cmp.Or(o.Name, o.Server))
 	return nil
 }
 
@@ -76,7 +76,7 @@ func Read(agent string, kind Kind, from io.Reader) Report {
 		r, err = parse(data, kind != End)
 	}
 	if err != nil {
-		return Report{Agent: agent, Kind: kind, Bad: "what the agent said to its hook could not be read: " + text.Cut(err.Error(), maxName)}
+		return Report{Agent: agent, Kind: kind, Bad: "what the agent sent to its hook could not be read: " + text.Cut(err.Error(), maxName)}
 	}
 	r.Agent, r.Kind = agent, kind
 	return r
@@ -149,7 +149,7 @@ func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return nil, true, err
 	}
-	less, err := canonical.Marshal(shorten(v))
+	less, err := canonical.Marshal(shortenStrings(v))
 	if err != nil || len(less) > maxArguments {
 		less, _ = canonical.Marshal(text.Cut(string(raw), maxString)) // a valid UTF-8 string is always JSON
 	}
@@ -157,18 +157,18 @@ func arguments(raw json.RawMessage) (_ json.RawMessage, short bool, err error) {
 	return less, true, err
 }
 
-// shorten cuts the strings of a value.
-func shorten(v any) any {
+// shortenStrings cuts the strings of a value.
+func shortenStrings(v any) any {
 	switch v := v.(type) {
 	case string:
 		return text.Cut(v, maxString)
 	case []any:
 		for i := range v {
-			v[i] = shorten(v[i])
+			v[i] = shortenStrings(v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = shorten(v[k])
+			v[k] = shortenStrings(v[k])
 		}
 	}
 	return v

@@ -80,8 +80,8 @@ func TestReadWhatCannotBeRead(t *testing.T) {
 		{strings.NewReader(`{"tool_name":5}`), "cannot unmarshal"},
 		{strings.NewReader(`{}`), "names no tool"},
 		{strings.NewReader(strings.Repeat("[", 100_000)), "depth"},
-		{strings.NewReader(`{"tool_name":"x","tool_input":{"a":[{"b":1,"\u0062":2}]}}`), `the arguments of x: the name "b" stands in it twice`},
-		{strings.NewReader(`{"toolName":"x","toolArgs":"{\"a\":1,\"A\":2}"}`), "differ in upper and lower case alone"},
+		{strings.NewReader(`{"tool_name":"x","tool_input":{"a":[{"b":1,"\u0062":2}]}}`), `the arguments of x: the name "b" appears twice in it`},
+		{strings.NewReader(`{"toolName":"x","toolArgs":"{\"a\":1,\"A\":2}"}`), "differ only in case"},
 		{endless{}, "longer than 16 MiB"},
 	} {
 		r := Read("claude", Call, tt.from)

@@ -52,7 +52,7 @@ func (a agent) entries(d *document) ([]entry, error) {
 			}
 			handlers := elements(inner)
 			for _, h := range handlers {
-				program, is := ours(word(&h, "command"), a.name, m.kind)
+				program, is := ownHookProgram(word(&h, "command"), a.name, m.kind)
 				if !is {
 					continue
 				}
@@ -87,11 +87,11 @@ func equal(text []byte, v any) bool {
 }
 
 // errShape means that the agent would not understand the settings.
-var errShape = errors.New("the key hooks is not what the agent reads: mend it first")
+var errShape = errors.New("the key hooks is not in a form that the agent reads: correct it first")
 
-// edited returns settings with our hooks added or removed; everything else is
+// editSettings returns settings with our hooks added or removed; everything else is
 // unchanged, byte for byte.
-func (a agent) edited(data []byte, hook string, install bool) ([]byte, error) {
+func (a agent) editSettings(data []byte, hook string, install bool) ([]byte, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		if !install {
 			return data, nil
@@ -150,7 +150,7 @@ func (a agent) removeEntry(d *document, e entry) error {
 			return err
 		}
 		for i, h := range elements(inner) {
-			if _, is := ours(word(&h, "command"), a.name, e.kind); is {
+			if _, is := ownHookProgram(word(&h, "command"), a.name, e.kind); is {
 				drop(inner, i)
 				return nil
 			}
@@ -158,9 +158,9 @@ func (a agent) removeEntry(d *document, e entry) error {
 		return errShape
 	}
 	switch {
-	case size(list) > 1 || commented(list):
+	case size(list) > 1 || hasComments(list):
 		drop(list, e.group)
-	case size(hooks) > 1 || commented(hooks):
+	case size(hooks) > 1 || hasComments(hooks):
 		return dropKey(hooks, e.hookEvent)
 	default:
 		return dropKey(&d.root, "hooks")
@@ -184,7 +184,7 @@ func (a agent) addEntries(d *document, hook string) error {
 			return err
 		}
 		if hooks == nil {
-			if err := d.add(&d.root, 0, "hooks", map[string][]group{m.name: {a.group(m, hook)}}); err != nil {
+			if err := d.appendValue(&d.root, 0, "hooks", map[string][]group{m.name: {a.group(m, hook)}}); err != nil {
 				return err
 			}
 			continue
@@ -196,9 +196,9 @@ func (a agent) addEntries(d *document, hook string) error {
 		case hooks.Value.Kind() != '{' || list != nil && list.Value.Kind() != '[':
 			return errShape
 		case list == nil:
-			err = d.add(hooks, 1, m.name, []group{a.group(m, hook)})
+			err = d.appendValue(hooks, 1, m.name, []group{a.group(m, hook)})
 		default:
-			err = d.add(list, 2, "", a.group(m, hook))
+			err = d.appendValue(list, 2, "", a.group(m, hook))
 		}
 		if err != nil {
 			return err
@@ -251,11 +251,11 @@ func (a agent) inspectOwnFile(data []byte, hook string) (State, string, error) {
 	case bytes.Equal(data, a.ownFile(hook)):
 		return Installed, hook, nil
 	case !bytes.Contains(data[:min(len(data), 200)], []byte(ownMark)):
-		return "", "", errors.New("it is there and none of ours")
+		return "", "", errors.New("it exists, but was not created by Holdfast")
 	}
 	for _, line := range strings.Split(string(data), "\n") {
 		for _, text := range quotedIn(line) {
-			program, is := ours(text, a.name, Call)
+			program, is := ownHookProgram(text, a.name, Call)
 			if !is && strings.Contains(line, "const hook") {
 				program, is = text, true
 			}

@@ -28,7 +28,7 @@ var texts = []struct{ name, text string }{
 	{"a comment in the last line", "{\n  \"model\": \"opus\"\n}\n// mine"},
 	{"nested deeply", `{"a": ` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`},
 	{"keys that are there twice", "{\"a\": 1, \"a\": 2}\n"},
-	{"text that is no Unicode", "{\"a\": \"\xff\", \"\xff\": \"\\ud83d\"}\n"},
+	{"text that is not Unicode", "{\"a\": \"\xff\", \"\xff\": \"\\ud83d\"}\n"},
 	{"white space everywhere", "\n {\t\"a\" :\r\n [ 1 ,2 ] ,\n\n\"b\":{ }}\n\n"},
 	{"escapes", "{\"a\\u0022b\": \"\\\\\", \"hook\\u0073x\": 1}\n"},
 }
@@ -37,7 +37,7 @@ func TestInstallAndRemoveLeaveTheRest(t *testing.T) {
 	for _, name := range []string{"claude", "codex", "gemini", "qwen"} {
 		a := agents()[name]
 		for _, tt := range texts {
-			in, err := a.edited([]byte(tt.text), hook, true)
+			in, err := a.editSettings([]byte(tt.text), hook, true)
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, tt.name, err)
 				continue
@@ -50,15 +50,15 @@ func TestInstallAndRemoveLeaveTheRest(t *testing.T) {
 					t.Errorf("%s, %s: lost %q\n%s", name, tt.name, rest, in)
 				}
 			}
-			again, err := a.edited(in, hook, true)
+			again, err := a.editSettings(in, hook, true)
 			if err != nil || !bytes.Equal(again, in) {
 				t.Errorf("%s, %s: the second time it changed: %v", name, tt.name, err)
 			}
-			moved, err := a.edited(in, "/home/you/it's/holdfast", true)
+			moved, err := a.editSettings(in, "/home/you/it's/holdfast", true)
 			if state, _, ierr := a.inspect(moved, hook); err != nil || ierr != nil || state != Outdated {
 				t.Errorf("%s, %s: of another path it is %s, %v, %v", name, tt.name, state, err, ierr)
 			}
-			out, err := a.edited(moved, hook, false)
+			out, err := a.editSettings(moved, hook, false)
 			if err != nil || string(squeeze(out)) != string(squeeze([]byte(tt.text))) {
 				t.Errorf("%s, %s: %v, left\n%s\nof\n%s", name, tt.name, err, out, tt.text)
 			}
@@ -82,11 +82,11 @@ func TestInstallAndRemoveRestoreEveryByte(t *testing.T) {
 		if tt.name == "spaces in braces" {
 			continue // removed
 		}
-		in, err := a.edited([]byte(text), hook, true)
+		in, err := a.editSettings([]byte(text), hook, true)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := a.edited(in, hook, false)
+		out, err := a.editSettings(in, hook, false)
 		if err != nil || string(out) != text {
 			t.Errorf("%s: %v: left\n%q\nof\n%q", tt.name, err, out, text)
 		}
@@ -96,29 +96,29 @@ func TestInstallAndRemoveRestoreEveryByte(t *testing.T) {
 func TestEditedRefuses(t *testing.T) {
 	a := agents()["claude"]
 	for _, tt := range []struct{ text, want string }{
-		{`[]`, "is not what the agent reads"},
-		{`{"hooks": []}`, "is not what the agent reads"},
-		{`{"hooks": {"PreToolUse": {}}}`, "is not what the agent reads"},
-		{`{"hooks": {}, "hooks": {}}`, `"hooks" stands there twice`},
+		{`[]`, "is not in a form that the agent reads"},
+		{`{"hooks": []}`, "is not in a form that the agent reads"},
+		{`{"hooks": {"PreToolUse": {}}}`, "is not in a form that the agent reads"},
+		{`{"hooks": {}, "hooks": {}}`, `"hooks" is there twice`},
 		{`{"hooks": {"PreToolUse": [], "PreToolUse": []}}`, "twice"},
 		{`{"a": 1`, "parsing object after value: unexpected EOF"},
-		{"{\n\"a\": tru\n}", "line 2, column 6: a value is no JSON"},
-		{`{"a": "\q"}`, "line 1, column 7: a value is no JSON"},
+		{"{\n\"a\": tru\n}", "line 2, column 6: a value is not JSON"},
+		{`{"a": "\q"}`, "line 1, column 7: a value is not JSON"},
 		{`{} {}`, "after top-level value"},
 		{`{"a": /* `, "parsing comment: unexpected EOF"},
 		{strings.Repeat("[", maxNested), "parsing value: unexpected EOF"},
 		{strings.Repeat("[", maxSettings), "more than 10000 objects and lists"},
 		{strings.Repeat(`{"a":`, maxNested+1), "more than 10000 objects and lists"},
-		{`{a: 1}`, "line 1, column 2: a value is no JSON"},
+		{`{a: 1}`, "line 1, column 2: a value is not JSON"},
 		{`{"a": 1,,}`, "line 1, column 9: invalid character ',' at start of value"},
-		{`{"a": "\` + "\x1b" + `[31msecret"}`, "line 1, column 7: a value is no JSON"},
+		{`{"a": "\` + "\x1b" + `[31msecret"}`, "line 1, column 7: a value is not JSON"},
 		{"{\x1b}", `invalid character '\u001b'`},
 		{"{// \xff\n}", "invalid UTF-8 in comment"},
 		{`{"a" 1}`, "invalid character '1' after object name"},
 		{`{"a": "x`, "parsing string: unexpected EOF"},
 		{strings.Repeat(" ", maxSettings) + "{}", "longer than"},
 	} {
-		out, err := a.edited([]byte(tt.text), hook, true)
+		out, err := a.editSettings([]byte(tt.text), hook, true)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%.40q: %v, want %q\n%.200s", tt.text, err, tt.want, out)
 		}
@@ -142,7 +142,7 @@ func TestRemoveKeepsWhatStandsAroundThem(t *testing.T) {
 		{"between groups", `{"hooks": {"PreToolUse": [{}, ` + group + `, /* x */ {"b": [1,]}]}}`, `{"hooks": {"PreToolUse": [{},  /* x */ {"b": [1,]}]}}`},
 		{"two in one group", `{"hooks": {"PreToolUse": [{"hooks": [{"command": "` + hook + ` hook claude call"}, /* x */ {"command": "` + hook + ` hook claude call 600"}, {}]}]}}`, `{"hooks": {"PreToolUse": [{"hooks": [ /* x */  {}]}]}}`},
 	} {
-		out, err := a.edited([]byte(tt.text), hook, false)
+		out, err := a.editSettings([]byte(tt.text), hook, false)
 		if err != nil || string(out) != tt.want {
 			t.Errorf("%s: %v\n%s\nwant\n%s", tt.name, err, out, tt.want)
 		}
@@ -151,7 +151,7 @@ func TestRemoveKeepsWhatStandsAroundThem(t *testing.T) {
 
 func TestInspectSaysWhatSomebodyChanged(t *testing.T) {
 	a := agents()["claude"]
-	in, err := a.edited([]byte("{}"), hook, true)
+	in, err := a.editSettings([]byte("{}"), hook, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestInspectSaysWhatSomebodyChanged(t *testing.T) {
 		if got, _, err := a.inspect([]byte(text), hook); err != nil || got != tt.want {
 			t.Errorf("%s: %s, %v", tt.name, got, err)
 		}
-		mended, err := a.edited([]byte(text), hook, true)
+		mended, err := a.editSettings([]byte(text), hook, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +199,7 @@ func TestOursIsExact(t *testing.T) {
 		{"/usr/bin/holdfast hook codex call", ""},
 		{" hook claude call", ""},
 	} {
-		got, is := ours(tt.text, "claude", Call)
+		got, is := ownHookProgram(tt.text, "claude", Call)
 		if got != tt.program || is != (tt.program != "") {
 			t.Errorf("%q: %q, %t", tt.text, got, is)
 		}
@@ -230,14 +230,14 @@ func FuzzSettings(f *testing.F) {
 	f.Add(`{"hooks":{"PreToolUse":[{"hooks":[{"command":"/x hook claude call"}]}]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		a := agents()["claude"]
-		in, err := a.edited([]byte(text), hook, true)
+		in, err := a.editSettings([]byte(text), hook, true)
 		if err != nil {
 			return
 		}
 		if state, _, err := a.inspect(in, hook); err != nil || state != Installed && !strings.Contains(text, "disableAllHooks") {
 			t.Fatalf("%q became %q, which is %s, %v", text, in, state, err)
 		}
-		out, err := a.edited(in, hook, false)
+		out, err := a.editSettings(in, hook, false)
 		if err != nil {
 			t.Fatalf("%q became %q, from which nothing can be removed: %v", text, in, err)
 		}

@@ -30,7 +30,7 @@ func TestEveryInstalledHookSaysHowLongItsAgentWaits(t *testing.T) {
 		if a.ownFile != nil {
 			text = string(a.ownFile(hook))
 		} else {
-			data, err := a.edited([]byte("{}"), hook, true)
+			data, err := a.editSettings([]byte("{}"), hook, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -40,7 +40,7 @@ func (t *Server) judge(c *net.UnixConn, r hooks.Report, by event.Process, holdin
 	rule := ruling.Rule
 	if ruling.Verdict == event.Unknown {
 		holding()
-		ruling = t.hold(c, r, ruling)
+		ruling = t.waitForAnswer(c, r, ruling)
 	}
 	if ruling.Verdict == event.Allowed {
 		return hooks.Answer{}
@@ -48,14 +48,14 @@ func (t *Server) judge(c *net.UnixConn, r hooks.Report, by event.Process, holdin
 	return hooks.Answer{Deny: cmp.Or(ruling.Reason, "a rule of consent denies it"), Rule: cmp.Or(ruling.Rule, rule), Consent: true}
 }
 
-// hold waits for a human, as long as the agent waits for its hook and the hook is
+// waitForAnswer waits for a human, as long as the agent waits for its hook and the hook is
 // connected: an agent whose hook is too slow goes on as if there were none.
-func (t *Server) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) event.Ruling {
-	no := func(reason string) event.Ruling {
+func (t *Server) waitForAnswer(c *net.UnixConn, r hooks.Report, ruling event.Ruling) event.Ruling {
+	refuse := func(reason string) event.Ruling {
 		return event.Ruling{Verdict: event.Denied, Rule: ruling.Rule, Reason: reason}
 	}
 	if ruling.Wait == nil {
-		return no("nobody can be asked")
+		return refuse("nobody can be asked")
 	}
 	ctx, end := context.WithCancelCause(t.life)
 	defer end(nil)
@@ -84,7 +84,7 @@ func (t *Server) hold(c *net.UnixConn, r hooks.Report, ruling event.Ruling) even
 	<-left
 	c.SetDeadline(time.Now().Add(toolTime))
 	if cause != nil {
-		return no(cause.Error())
+		return refuse(cause.Error())
 	}
 	answer.Rule = cmp.Or(answer.Rule, ruling.Rule)
 	return answer

@@ -112,7 +112,7 @@ func Listen(c Config, w boundary.Watch) (*Server, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("taking reports of agents: %w", err)
+		return nil, fmt.Errorf("receiving reports of agents: %w", err)
 	}
 	return serve(c, l), nil
 }
@@ -207,7 +207,7 @@ func (t *Server) recordRefused() {
 	if n == 0 {
 		return
 	}
-	e := hooks.Lost("", "more reports came than are taken")
+	e := hooks.Lost("", "more reports came than are accepted")
 	e.Detail["count"] = fmt.Sprint(n)
 	t.sink.Observe(e)
 }
@@ -223,7 +223,7 @@ func (t *Server) handle(c *net.UnixConn, holding func()) {
 	pid := int(from.Pid)
 	r, err := hooks.Receive(c)
 	if err != nil {
-		r = hooks.Report{Kind: hooks.Call, Bad: "what came over the channel is no report: " + err.Error()}
+		r = hooks.Report{Kind: hooks.Call, Bad: "what came over the channel is not a report: " + err.Error()}
 	}
 	t.mu.Lock()
 	delete(t.waiting, pid)

@@ -64,7 +64,7 @@ func (c *Changes) Text(f ChangedFile) (before, after []byte, err error) {
 			continue
 		}
 		if *one.into, err = os.ReadFile(filepath.Join(c.Dir, filepath.Base(one.name))); err != nil {
-			return nil, nil, fmt.Errorf("reading what the agent changed: %w", err)
+			return nil, nil, fmt.Errorf("reading the agent's changes: %w", err)
 		}
 	}
 	return before, after, nil
@@ -77,7 +77,7 @@ func Digest(all []*Changes) (string, error) {
 	out := json.NewEncoder(sum)
 	for _, c := range all {
 		if err := out.Encode([]string{c.ID, c.Preset, c.Workspace}); err != nil {
-			return "", fmt.Errorf("identifying what waits: %w", err)
+			return "", fmt.Errorf("identifying the waiting changes: %w", err)
 		}
 		for _, f := range c.Files {
 			before, after, err := c.Text(f)
@@ -87,7 +87,7 @@ func Digest(all []*Changes) (string, error) {
 			real, err := f.Real()
 			why := fmt.Sprint(err)
 			if err := out.Encode([]any{f, real, why, before, after}); err != nil {
-				return "", fmt.Errorf("identifying what waits: %w", err)
+				return "", fmt.Errorf("identifying the waiting changes: %w", err)
 			}
 		}
 	}
@@ -97,7 +97,7 @@ func Digest(all []*Changes) (string, error) {
 // Drop removes the changes.
 func (c *Changes) Drop() error {
 	if err := os.RemoveAll(c.Dir); err != nil {
-		return fmt.Errorf("dropping what the agent changed: %w", err)
+		return fmt.Errorf("dropping the agent's changes: %w", err)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (c *Changes) Apply(f ChangedFile) error {
 	sum := sha256.Sum256(host)
 	switch {
 	case f.Masked:
-		return refuse("the agent's copy had not all of it: secrets and what is no business of the agent's were left out")
+		return refuse("the agent's copy was not complete: secrets and what does not concern the agent were left out")
 	case missing != (f.Sum == "") || !missing && hex.EncodeToString(sum[:]) != f.Sum:
 		return refuse("it was changed here since the agent got its copy")
 	case f.Change == "removed":
@@ -180,7 +180,7 @@ func withKeys(host []byte, keys []KeyChange) ([]byte, error) {
 			return nil, errors.New("it has comments, which would be lost")
 		}
 		if !keepsText(host, object) {
-			return nil, errors.New("it has text that is no Unicode (bytes that are not UTF-8, or half of a surrogate pair), which would be changed")
+			return nil, errors.New("it has text that is not Unicode (bytes that are not UTF-8, or half of a surrogate pair), which would be changed")
 		}
 	}
 	for _, k := range keys {
@@ -202,13 +202,13 @@ func (k KeyChange) apply(object map[string]any) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if bytes.Contains(value, []byte("[redacted:")) {
-		return fmt.Errorf("%s has the mark of a secret that the agent was not given", name)
+		return fmt.Errorf("%s has the mask of a secret that the agent was not given", name)
 	}
 	last := k.Key[len(k.Key)-1]
 	for i, part := range k.Key[:len(k.Key)-1] {
 		inner, ok := object[part].(map[string]any)
-		if !ok && has(object, part) {
-			return fmt.Errorf("%s is no object here any more", strings.Join(k.Key[:i+1], "."))
+		if !ok && hasKey(object, part) {
+			return fmt.Errorf("%s is no longer an object here", strings.Join(k.Key[:i+1], "."))
 		}
 		if !ok {
 			if k.Removed {

@@ -75,13 +75,13 @@ func (a *Agent) Collect(state, session, workspace string) (*Changes, error) {
 		return nil, err
 	}
 	if err := c.save(filepath.Join(state, "changes", c.Preset)); err != nil {
-		return nil, fmt.Errorf("keeping what the agent changed: %w", err)
+		return nil, fmt.Errorf("saving the agent's changes: %w", err)
 	}
 	return c, nil
 }
 
 // changesOf compares one row with its current state inside.
-func (a *Agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
+func (a *Agent) changesOf(row *copyRow, c *Changes, budget *copyBudget) error {
 	rel, err := filepath.Rel(a.home, row.Path)
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (a *Agent) changesOf(row *copied, c *Changes, budget *copyBudget) error {
 }
 
 // change describes the change of one file; nil if there is none.
-func (c *copied) change(f copiedFile, data []byte, is bool, mode uint32) *ChangedFile {
+func (c *copyRow) change(f copiedFile, data []byte, is bool, mode uint32) *ChangedFile {
 	one := &ChangedFile{Place: filepath.Join(c.Place, f.rest), Rest: f.rest, Change: "changed", Sum: f.sum, Mode: mode, Masked: f.masked, content: data, old: f.content}
 	switch {
 	case is && bytes.Equal(data, f.content) && f.content != nil:
@@ -177,14 +177,14 @@ func (a *Agent) walk(path, rest string, depth int, budget *copyBudget, found fun
 		}
 		return nil
 	case !st.Mode().IsRegular() || st.Size() > maxCopyFile:
-		*out = append(*out, fmt.Sprintf("~/%s is no regular file of at most %d MiB", path, maxCopyFile>>20))
+		*out = append(*out, fmt.Sprintf("~/%s is not a regular file of at most %d MiB", path, maxCopyFile>>20))
 		return nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxCopyFile))
 	if err != nil {
 		return err
 	}
-	if err := budget.take(len(data)); err != nil {
+	if err := budget.reserve(len(data)); err != nil {
 		return err
 	}
 	found(rest, data, uint32(st.Mode().Perm()))
@@ -195,7 +195,7 @@ func (a *Agent) walk(path, rest string, depth int, budget *copyBudget, found fun
 // are already pending. File names come from inside: none of them is used.
 func (c *Changes) save(dir string) error {
 	for _, old := range pendingIn(dir) {
-		if old.same(c) {
+		if old.sameChanges(c) {
 			c.Dir, c.ID = old.Dir, old.ID
 			return nil
 		}
@@ -246,8 +246,8 @@ func (c *Changes) forget(dir string) error {
 	return nil
 }
 
-// same reports whether two runs left the same changes to review.
-func (c *Changes) same(other *Changes) bool {
+// sameChanges reports whether two runs left the same changes to review.
+func (c *Changes) sameChanges(other *Changes) bool {
 	if len(c.Files) != len(other.Files) || !slices.Equal(c.LeftOut, other.LeftOut) {
 		return false
 	}

@@ -24,7 +24,7 @@ import (
 type Agent struct {
 	plan    *policy.Agent // nil if no preset applies
 	home    string
-	copies  []*copied
+	copies  []*copyRow
 	secrets *redact.Redactor
 
 	inside *os.File // the private home, opened before the command began; nil before that
@@ -115,7 +115,7 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 				base = func() ([]byte, error) { return spec.Files[at].Content, nil }
 			}
 			var err error
-			if content, err = merged(base, f.Path, content); err != nil {
+			if content, err = mergeJSON(base, f.Path, content); err != nil {
 				return fmt.Errorf("%s: %w", f.Origin, err)
 			}
 		}
@@ -147,8 +147,8 @@ func hostFile(path string) func() ([]byte, error) {
 	}
 }
 
-// merged lays JSON over the content of the file of that path.
-func merged(read func() ([]byte, error), path, content string) (string, error) {
+// mergeJSON lays JSON over the content of the file of that path.
+func mergeJSON(read func() ([]byte, error), path, content string) (string, error) {
 	host, err := read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return content, nil

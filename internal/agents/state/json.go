@@ -19,7 +19,7 @@ func parseJSON(data []byte) (map[string]any, error) {
 	dec.UseNumber()
 	var object map[string]any
 	if err := dec.Decode(&object); err != nil {
-		return nil, errors.New("it is no JSON object") // its error could quote the content
+		return nil, errors.New("it is not a JSON object") // its error could quote the content
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) || object == nil {
 		return nil, errors.New("it is not one JSON object")
@@ -141,7 +141,7 @@ func compare(before, now map[string]any, above []string, out *[]KeyChange) {
 		*out = append(*out, KeyChange{Key: way, Value: value, Had: was, Was: old})
 	}
 	for name, old := range before {
-		if inner, isObject := old.(map[string]any); isObject && !has(now, name) {
+		if inner, isObject := old.(map[string]any); isObject && !hasKey(now, name) {
 			compare(inner, nil, append(slices.Clone(above), name), out) // each by itself: the host's may hold more than was copied
 			continue
 		}
@@ -161,7 +161,7 @@ func overlaps(way, key []string) bool {
 	return true
 }
 
-func has(object map[string]any, name string) bool {
+func hasKey(object map[string]any, name string) bool {
 	_, is := object[name]
 	return is
 }

@@ -28,7 +28,7 @@ type Obeyed struct {
 func ObeyedAmong(ctx context.Context, home string, all []*Changes) (o *Obeyed, err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("looking at what the host executes among the changes: %w", err)
+			err = fmt.Errorf("checking the changes for what the host executes: %w", err)
 		}
 	}()
 	o = &Obeyed{home: home, rules: workspace.DefaultRules()}
@@ -46,7 +46,7 @@ func ObeyedAmong(ctx context.Context, home string, all []*Changes) (o *Obeyed, e
 	var places []string
 	for _, c := range all {
 		for _, f := range c.Files {
-			rel, inside := o.in(f)
+			rel, inside := o.pathInHome(f)
 			if !inside {
 				continue
 			}
@@ -83,8 +83,8 @@ func (c *Changes) stage(f ChangedFile, at string) error {
 	return errors.Join(err, file.Close())
 }
 
-// in returns the resolved place of a change, relative to the home directory.
-func (o *Obeyed) in(f ChangedFile) (rel string, inside bool) {
+// pathInHome returns the resolved place of a change, relative to the home directory.
+func (o *Obeyed) pathInHome(f ChangedFile) (rel string, inside bool) {
 	real, err := f.Real()
 	if err != nil {
 		return "", false // it cannot be applied, and Apply reports why
@@ -98,7 +98,7 @@ func (o *Obeyed) Rule(f ChangedFile) *workspace.Rule {
 	if r := o.rules.Find(strings.TrimPrefix(f.Place, o.home+"/")); r != nil {
 		return r
 	}
-	rel, inside := o.in(f)
+	rel, inside := o.pathInHome(f)
 	if !inside {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (f ChangedFile) Real() (string, error) {
 			return "", err
 		}
 		if _, lerr := os.Lstat(top); lerr == nil {
-			return "", fmt.Errorf("%s is a link that leads nowhere", top)
+			return "", fmt.Errorf("%s is a dangling link", top)
 		}
 		top, rest = filepath.Dir(top), filepath.Join(filepath.Base(top), rest)
 	}
@@ -83,8 +83,8 @@ func (p *hostPlace) close() {
 	}
 }
 
-// open opens the file itself, which must be a regular one.
-func (p *hostPlace) open() (*os.File, error) {
+// openFile opens the file itself, which must be a regular one.
+func (p *hostPlace) openFile() (*os.File, error) {
 	if p.dir < 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -95,13 +95,13 @@ func (p *hostPlace) open() (*os.File, error) {
 	f := os.NewFile(uintptr(fd), p.path)
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		f.Close()
-		return nil, errors.Join(err, fmt.Errorf("%s is no regular file", p.path))
+		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", p.path))
 	}
 	return f, nil
 }
 
 func (p *hostPlace) read() (data []byte, missing bool, err error) {
-	f, err := p.open()
+	f, err := p.openFile()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, true, nil
 	}
@@ -123,7 +123,7 @@ func (p *hostPlace) remove() error {
 // mode returns the permission bits of a file: those that it has, or for a new one
 // only the owner's, executable if the agent's file is.
 func (p *hostPlace) mode(mode uint32) fs.FileMode {
-	if f, err := p.open(); err == nil {
+	if f, err := p.openFile(); err == nil {
 		defer f.Close()
 		if st, err := f.Stat(); err == nil {
 			return st.Mode().Perm()
@@ -153,7 +153,7 @@ func (p *hostPlace) replace(was, data []byte, mode uint32) error {
 		return fmt.Errorf("applying a change: %w", err)
 	}
 	if !bytes.Equal(now, was) {
-		return fmt.Errorf("applying a change: %s was written meanwhile: try again", p.path)
+		return fmt.Errorf("applying a change: %s was written in the meantime: try again", p.path)
 	}
 	if err := unix.Renameat(p.dir, temp, p.dir, p.name); err != nil {
 		return fmt.Errorf("applying a change: %w", &os.PathError{Op: "rename", Path: p.path, Err: err})

@@ -30,7 +30,7 @@ const (
 
 type copyBudget struct{ files, bytes int }
 
-func (b *copyBudget) take(size int) error {
+func (b *copyBudget) reserve(size int) error {
 	b.files, b.bytes = b.files-1, b.bytes-size
 	if b.files < 0 || b.bytes < 0 {
 		return fmt.Errorf("there is more than %d files or %d MiB", maxCopyFiles, maxCopyBytes>>20)
@@ -38,8 +38,8 @@ func (b *copyBudget) take(size int) error {
 	return nil
 }
 
-// copied is one row of the preset: a file, or a directory of them.
-type copied struct {
+// copyRow is one row of the preset: a file, or a directory of them.
+type copyRow struct {
 	policy.AgentCopy
 	files      []copiedFile
 	dir        bool // Source is a directory
@@ -58,16 +58,16 @@ type copiedFile struct {
 }
 
 // filtered reports whether the row filters JSON.
-func (c *copied) filtered() bool { return len(c.Drop)+len(c.Only)+len(c.Set) > 0 }
+func (c *copyRow) filtered() bool { return len(c.Drop)+len(c.Only)+len(c.Set) > 0 }
 
 // read reads the host's files. Links and special files in a directory are
 // skipped: an agent of an earlier run may have chosen where a link leads.
-func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copied, error) {
-	c := &copied{AgentCopy: row}
+func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copyRow, error) {
+	c := &copyRow{AgentCopy: row}
 	if row.Source == "" {
 		return c, nil
 	}
-	err := c.open(row.Source, "", 0, budget, a.secrets.String)
+	err := c.readTree(row.Source, "", 0, budget, a.secrets.String)
 	if err != nil {
 		c.files, c.unreadable = nil, true
 	}
@@ -87,7 +87,7 @@ func openResolved(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-func (c *copied) open(path, rest string, depth int, budget *copyBudget, mask func(string) string) error {
+func (c *copyRow) readTree(path, rest string, depth int, budget *copyBudget, mask func(string) string) error {
 	f, err := openResolved(path)
 	if err != nil {
 		if rest != "" && (errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT)) {
@@ -111,7 +111,7 @@ func (c *copied) open(path, rest string, depth int, budget *copyBudget, mask fun
 			if rest == "" && slices.Contains(c.Except, name) {
 				continue
 			}
-			if err := c.open(filepath.Join(path, name), filepath.Join(rest, name), depth+1, budget, mask); err != nil {
+			if err := c.readTree(filepath.Join(path, name), filepath.Join(rest, name), depth+1, budget, mask); err != nil {
 				return err
 			}
 		}
@@ -125,27 +125,27 @@ func (c *copied) open(path, rest string, depth int, budget *copyBudget, mask fun
 	if err != nil {
 		return err
 	}
-	if err := budget.take(len(data)); err != nil {
+	if err := budget.reserve(len(data)); err != nil {
 		return err
 	}
-	return c.add(rest, data, st.Mode(), mask)
+	return c.addFile(rest, data, st.Mode(), mask)
 }
 
-// add adds one file, without its secrets.
-func (c *copied) add(rest string, data []byte, mode fs.FileMode, mask func(string) string) error {
+// addFile adds one file, without its secrets.
+func (c *copyRow) addFile(rest string, data []byte, mode fs.FileMode, mask func(string) string) error {
 	sum := sha256.Sum256(data)
 	file := copiedFile{path: filepath.Join(c.Path, rest), rest: rest, sum: hex.EncodeToString(sum[:]), mode: uint32(mode.Perm())}
 	if c.filtered() {
 		object, err := parseJSON(data)
 		if err != nil {
-			return fmt.Errorf("it is not the JSON that it should be: %w", err)
+			return fmt.Errorf("it is not the expected JSON: %w", err)
 		}
 		c.filter(object)
 		if data, err = writeJSON(object); err != nil {
 			return err
 		}
 		if file.json, err = parseJSON([]byte(mask(string(data)))); err != nil {
-			return errors.New("its secrets cannot be told from the rest")
+			return errors.New("its secrets cannot be separated from the rest")
 		}
 		file.masked = true
 		c.files = append(c.files, file)
@@ -158,7 +158,7 @@ func (c *copied) add(rest string, data []byte, mode fs.FileMode, mask func(strin
 }
 
 // filter removes from a JSON file what the agent of this run must not see.
-func (c *copied) filter(object map[string]any) {
+func (c *copyRow) filter(object map[string]any) {
 	for _, way := range c.Drop {
 		remove(object, way)
 	}
@@ -181,7 +181,7 @@ func (c *copied) filter(object map[string]any) {
 }
 
 // render makes the files for the agent.
-func (c *copied) render(variables map[string]string) ([]copiedFile, error) {
+func (c *copyRow) render(variables map[string]string) ([]copiedFile, error) {
 	if len(c.files) == 0 && len(c.Set) > 0 && !c.unreadable && c.Source == "" {
 		c.files = []copiedFile{{path: c.Path, json: map[string]any{}}}
 	}

@@ -58,8 +58,8 @@ type console struct {
 	out io.Writer
 }
 
-// say prints a line that reports an event to the outside.
-func (c *console) say(line string) { fmt.Fprintln(c.out, line) }
+// printLine prints a line that reports an event to the outside.
+func (c *console) printLine(line string) { fmt.Fprintln(c.out, line) }
 
 // word is the name of an errno where there is one.
 func word(err error) string {
@@ -72,36 +72,36 @@ func word(err error) string {
 
 type verb func(c *console, args []string) (string, error)
 
-// quietly makes a verb of what has no answer.
-func quietly(f func(args []string) error) verb {
+// withoutAnswer makes a verb of what has no answer.
+func withoutAnswer(f func(args []string) error) verb {
 	return func(_ *console, args []string) (string, error) { return "", f(args) }
 }
 
 var verbs = map[string]verb{
-	"rename": quietly(func(a []string) error { return unix.Rename(a[0], a[1]) }),
-	"exchange": quietly(func(a []string) error {
+	"rename": withoutAnswer(func(a []string) error { return unix.Rename(a[0], a[1]) }),
+	"exchange": withoutAnswer(func(a []string) error {
 		return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_EXCHANGE)
 	}),
-	"rmdir":    quietly(func(a []string) error { return unix.Rmdir(a[0]) }),
-	"unlink":   quietly(func(a []string) error { return unix.Unlink(a[0]) }),
-	"mkdir":    quietly(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),
-	"link":     quietly(func(a []string) error { return unix.Link(a[0], a[1]) }),
-	"symlink":  quietly(func(a []string) error { return unix.Symlink(a[0], a[1]) }),
-	"chmod":    quietly(func(a []string) error { return unix.Chmod(a[0], 0o777) }),
-	"truncate": quietly(func(a []string) error { return unix.Truncate(a[0], 0) }),
-	"touch":    quietly(func(a []string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], nil, unix.AT_SYMLINK_NOFOLLOW) }),
-	"create":   quietly(func(a []string) error { return put(a[0], unix.O_CREAT|unix.O_EXCL, "made inside\n") }),
-	"write":    quietly(func(a []string) error { return put(a[0], unix.O_TRUNC, "written inside\n") }),
-	"kill": quietly(func(a []string) error {
+	"rmdir":    withoutAnswer(func(a []string) error { return unix.Rmdir(a[0]) }),
+	"unlink":   withoutAnswer(func(a []string) error { return unix.Unlink(a[0]) }),
+	"mkdir":    withoutAnswer(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),
+	"link":     withoutAnswer(func(a []string) error { return unix.Link(a[0], a[1]) }),
+	"symlink":  withoutAnswer(func(a []string) error { return unix.Symlink(a[0], a[1]) }),
+	"chmod":    withoutAnswer(func(a []string) error { return unix.Chmod(a[0], 0o777) }),
+	"truncate": withoutAnswer(func(a []string) error { return unix.Truncate(a[0], 0) }),
+	"touch":    withoutAnswer(func(a []string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], nil, unix.AT_SYMLINK_NOFOLLOW) }),
+	"create":   withoutAnswer(func(a []string) error { return put(a[0], unix.O_CREAT|unix.O_EXCL, "made inside\n") }),
+	"write":    withoutAnswer(func(a []string) error { return put(a[0], unix.O_TRUNC, "written inside\n") }),
+	"kill": withoutAnswer(func(a []string) error {
 		n, err := strconv.Atoi(a[0])
 		if err != nil {
 			return err
 		}
 		return unix.Kill(os.Getpid(), unix.Signal(n))
 	}),
-	"exit":    quietly(func(a []string) error { n, _ := strconv.Atoi(a[0]); unix.Exit(n); return nil }),
-	"unshare": quietly(func([]string) error { return unix.Unshare(unix.CLONE_NEWUSER) }),
-	"vsock": quietly(func([]string) error {
+	"exit":    withoutAnswer(func(a []string) error { n, _ := strconv.Atoi(a[0]); unix.Exit(n); return nil }),
+	"unshare": withoutAnswer(func([]string) error { return unix.Unshare(unix.CLONE_NEWUSER) }),
+	"vsock": withoutAnswer(func([]string) error {
 		fd, err := unix.Socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 		if err == nil {
 			unix.Close(fd)
@@ -203,7 +203,7 @@ func echo(c *console, _ []string) (string, error) {
 
 // pause reports that it is there and waits to be ended.
 func pause(c *console, _ []string) (string, error) {
-	c.say("paused")
+	c.printLine("paused")
 	time.Sleep(time.Hour)
 	return "", nil
 }
@@ -215,7 +215,7 @@ func daemon(c *console, _ []string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	c.say("forked")
+	c.printLine("forked")
 	return "", p.Release()
 }
 
@@ -226,7 +226,7 @@ func serve(c *console, a []string) (string, error) {
 		return "", err
 	}
 	defer l.Close()
-	c.say("serving")
+	c.printLine("serving")
 	conn, err := l.Accept()
 	if err != nil {
 		return "", err

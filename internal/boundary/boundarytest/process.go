@@ -273,7 +273,7 @@ func testRefused(t *testing.T, s Subject) {
 				t.Errorf("error %v, want that of a path that is not there", o.err)
 			}
 		}
-		if left := beyond(before, ownDescriptors(t)); len(left) > 0 {
+		if left := newDescriptors(before, ownDescriptors(t)); len(left) > 0 {
 			t.Errorf("descriptors before %q, left %q", before, left)
 		}
 	})
@@ -284,7 +284,7 @@ func testRefused(t *testing.T, s Subject) {
 		for range 3 {
 			r.run(r.spec("true"))
 		}
-		if left := beyond(before, ownDescriptors(t)); len(left) > 0 {
+		if left := newDescriptors(before, ownDescriptors(t)); len(left) > 0 {
 			t.Errorf("descriptors before %q, left %q", before, left)
 		}
 	})
@@ -310,9 +310,9 @@ func ownDescriptors(t *testing.T) []string {
 	return out
 }
 
-// beyond are the descriptors that were not open before. One of before may be closed
+// newDescriptors are the descriptors that were not open before. One of before may be closed
 // meanwhile: that of a launch that was just over.
-func beyond(before, after []string) []string {
+func newDescriptors(before, after []string) []string {
 	return slices.DeleteFunc(after, func(d string) bool { return slices.Contains(before, d) })
 }
 

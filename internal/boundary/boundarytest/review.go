@@ -23,7 +23,7 @@ func (r *room) storage() *boundary.Review {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			r.Fatal(err)
 		}
-		r.own(d)
+		r.giveToOwner(d)
 	}
 	r.Cleanup(func() { os.Chmod(dir+"/work/work", 0o700) }) // overlayfs gives it mode 000
 	return &boundary.Review{Dir: dir, Copy: func(context.Context, string) error {
@@ -31,7 +31,7 @@ func (r *room) storage() *boundary.Review {
 			return err
 		}
 		return filepath.WalkDir(dir+"/upper", func(path string, _ fs.DirEntry, err error) error {
-			r.own(path)
+			r.giveToOwner(path)
 			return err
 		})
 	}}
@@ -45,8 +45,8 @@ func (r *room) oneOf(got string, want []string) {
 	}
 }
 
-// own gives a directory to the owner of the workspace.
-func (r *room) own(path string) {
+// giveToOwner gives a directory to the owner of the workspace.
+func (r *room) giveToOwner(path string) {
 	r.Helper()
 	st, err := os.Stat(r.work)
 	if err != nil {
@@ -102,7 +102,7 @@ func testScratch(t *testing.T, s Subject) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.own(dir)
+	r.giveToOwner(dir)
 	spec := r.script("create\t"+policy.ScratchDir+"/file", "unlink\t"+policy.ScratchDir+"/file", "create\t"+policy.ScratchDir+"/more")
 	spec.Scratch = dir
 	for _, got := range r.lines(spec) {

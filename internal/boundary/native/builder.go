@@ -91,7 +91,7 @@ func (b *builder) build() {
 	inside, command := &label{}, &label{}
 
 	b.janitor(inside)
-	b.place(inside)
+	b.placeLabel(inside)
 	b.enter()
 	b.openSources()
 	b.newRoot()
@@ -102,7 +102,7 @@ func (b *builder) build() {
 	b.dropPrivileges()
 	b.restrict()
 	b.supervise(command)
-	b.place(command)
+	b.placeLabel(command)
 	b.command()
 }
 
@@ -158,7 +158,7 @@ func (b *builder) guard(pid, goodbye ref) {
 	orphan := &label{}
 	b.test("supervisor died?", goodbye, 0, orphan)
 	b.exit(0)
-	b.place(orphan)
+	b.placeLabel(orphan)
 	b.call("execute orphaned command", unix.SYS_EXECVEAT, []any{fdBinary, b.str(""),
 		b.strings(b.spec.Orphaned), b.strings(b.facts.orphanEnv), unix.AT_EMPTY_PATH})
 }

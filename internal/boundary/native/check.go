@@ -95,12 +95,12 @@ func (b *builder) inNamespaces(more func()) {
 	b.clone("clone into new namespaces", cloneNamespaces, pid, inside)
 	b.call("wait", unix.SYS_WAIT4, []any{pid, 0, unix.WALL, 0}, ignored())
 	b.goTo(out)
-	b.place(inside)
+	b.placeLabel(inside)
 	b.mapIDs()
 	b.call("make mounts private", unix.SYS_MOUNT, []any{0, b.str("/"), 0, unix.MS_REC | unix.MS_PRIVATE, 0})
 	more()
 	b.exit(0)
-	b.place(out)
+	b.placeLabel(out)
 }
 
 func tryNamespaces(context.Context) (string, error) {
@@ -181,7 +181,7 @@ func tryRecording(context.Context) (string, error) {
 	if trips {
 		return "installed a filter that reports system calls to this process, and opened " + fuseDevice + " to see look-ups outside the view", err
 	}
-	return "installed a filter that reports system calls to this process, opens for reading too, for " + fuseDevice + " cannot be opened: " +
+	return "installed a filter that reports system calls to this process, opens for reading too, because " + fuseDevice + " cannot be opened: " +
 		"stat(2) and its like are not seen, and what opens files and little else (grep -r) takes about three times the processor time, other work up to two thirds more", err
 }
 
@@ -220,12 +220,12 @@ func tryInterception(context.Context) (string, error) {
 	if len(works) == 0 {
 		return "", errors.New(strings.Join(fails, "; "))
 	}
-	text := "the inner network hands every connection out by " + works[0]
+	text := "the inner network hands out every connection by " + works[0]
 	if len(works) > 1 {
-		text += "; in its place would work " + strings.Join(works[1:], ", ")
+		text += "; these would work too: " + strings.Join(works[1:], ", ")
 	}
 	if len(fails) > 0 {
-		text += "; does not work " + strings.Join(fails, ", ")
+		text += "; these do not work: " + strings.Join(fails, ", ")
 	}
 	return text, nil
 }

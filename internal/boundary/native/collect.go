@@ -161,7 +161,7 @@ func parseStatus(raw []byte, p *boundary.Posture) error {
 		found++
 	}
 	if found < 10 {
-		return errors.New("the kernel reports less than what is compared")
+		return errors.New("the kernel does not report everything that is compared")
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func readMounts(path string) ([]boundary.Mount, error) {
 		before, after, ok := strings.Cut(line, " - ")
 		f, g := strings.Fields(before), strings.Fields(after)
 		if !ok || len(f) < 6 || len(g) < 1 {
-			return nil, fmt.Errorf("reading %s: %q is no mount", path, line)
+			return nil, fmt.Errorf("reading %s: %q is not a mount", path, line)
 		}
 		m := boundary.Mount{Point: unescapeMount(f[4]), FSType: g[0]}
 		for _, o := range strings.Split(f[5], ",") {

@@ -112,7 +112,7 @@ func (b *builder) supervise(command *label) {
 	b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, 2, 0})
 	b.call("close the rest", unix.SYS_CLOSE_RANGE, []any{fdControl + 1, 1<<32 - 1, 0})
 	b.leave(b.reap)
-	b.place(portal)
+	b.placeLabel(portal)
 	if len(b.spec.Plan.Publish) > 0 {
 		b.call("close standard descriptors", unix.SYS_CLOSE_RANGE, []any{0, fdControl, 0})
 		b.call("close the rest", unix.SYS_CLOSE_RANGE, []any{fdPortal + 1, 1<<32 - 1, 0})
@@ -125,14 +125,14 @@ func (b *builder) supervise(command *label) {
 func (b *builder) reap() {
 	status, who := b.slot(), b.slot()
 	loop, report, end := &label{}, &label{}, &label{}
-	b.place(loop)
+	b.placeLabel(loop)
 	b.call("wait", unix.SYS_WAIT4, []any{-1, uint64(status), unix.WUNTRACED | unix.WALL, 0}, into(who), goOn(-int64(unix.ECHILD), end))
 	b.test("the command?", who, 2, report)
 	b.goTo(loop)
-	b.place(report)
+	b.placeLabel(report)
 	b.message("report status", msgStatus, b.copyField(status, 1))
 	b.goTo(loop)
-	b.place(end)
+	b.placeLabel(end)
 	b.exit(0)
 }
 
@@ -143,13 +143,13 @@ func (b *builder) portal() {
 	buf := b.words(0)
 	msg, sock := b.rights(buf, 8)
 
-	b.place(loop)
+	b.placeLabel(loop)
 	b.call("wait for a request", unix.SYS_READ, []any{fdPortal, buf, 8}, goIfZero(end))
 	b.call("inner socket", unix.SYS_SOCKET, []any{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, into(sock))
 	b.call("hand out socket", unix.SYS_SENDMSG, []any{fdPortal, msg, 0})
 	b.closeFD(sock)
 	b.goTo(loop)
-	b.place(end)
+	b.placeLabel(end)
 	b.exit(0)
 }
 
@@ -211,12 +211,12 @@ func (b *builder) execute() {
 		}
 	}
 	b.goTo(send)
-	b.place(denied)
+	b.placeLabel(denied)
 	b.message("report not executable", msgNoExec, func(addr uint64) {
 		b.call("mark not executable", noCall, []any{1}, into(ref(addr+8)), ignored())
 	})
 	b.exit(126)
-	b.place(send)
+	b.placeLabel(send)
 	b.message("report not found", msgNoExec)
 	b.exit(127)
 }

@@ -88,7 +88,7 @@ func newDiskWatch(p *process, parts []part, limit int64) (*diskWatch, error) {
 	}
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &now); err != nil {
-		return nil, fmt.Errorf("reading the clock of file systems: %w", err)
+		return nil, fmt.Errorf("reading the coarse clock: %w", err)
 	}
 	w := &diskWatch{process: p, limit: limit, helpers: []int{1}, since: time.Unix(now.Unix())}
 	for _, part := range parts {
@@ -122,7 +122,7 @@ func (w *diskWatch) add(path string) error {
 	i := slices.IndexFunc(w.disks, func(d *disk) bool { return d.id == fs.Fsid })
 	if i < 0 {
 		i = len(w.disks)
-		now := used(&fs)
+		now := usageOf(&fs)
 		share := float64(w.limit) / float64(max(1, int64(fs.Blocks)*fs.Bsize))
 		w.disks = append(w.disks, &disk{id: fs.Fsid, device: st.Dev, start: now, last: now, seen: now, next: time.Now().Add(measureAgain),
 			limit: usage{w.limit, max(minNodes, int64(share*float64(fs.Files)))}})
@@ -140,28 +140,28 @@ func (w *diskWatch) close() {
 	}
 }
 
-// used is what is taken of a file system: of what it has for this user.
-func used(fs *unix.Statfs_t) usage {
+// usageOf is what is taken of a file system: of what it has for this user.
+func usageOf(fs *unix.Statfs_t) usage {
 	return usage{(int64(fs.Blocks) - int64(fs.Bavail)) * fs.Bsize, int64(fs.Files) - int64(fs.Ffree)}
 }
 
-// over says what outgrew the limit, in words; "" for nothing.
-func (w *diskWatch) over() string {
+// excess says what outgrew the limit, in words; "" for nothing.
+func (w *diskWatch) excess() string {
 	for _, d := range w.disks {
-		if what := w.overOn(d); what != "" {
+		if what := w.excessOn(d); what != "" {
 			return what
 		}
 	}
 	return ""
 }
 
-func (w *diskWatch) overOn(d *disk) string {
+func (w *diskWatch) excessOn(d *disk) string {
 	at := d.trees[0].path
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(d.trees[0].fd, &fs); err != nil {
-		return fmt.Sprintf("the space left for %s cannot be told (%v)", at, err)
+		return fmt.Sprintf("the free space of %s cannot be read (%v)", at, err)
 	}
-	now := used(&fs)
+	now := usageOf(&fs)
 	d.start, d.last = d.start.least(now), d.last.least(now)
 	d.changed, d.seen = d.changed || now != d.seen, now
 	began := time.Now()
@@ -172,10 +172,10 @@ func (w *diskWatch) overOn(d *disk) string {
 	d.changed, d.next = false, time.Now().Add(max(measureAgain, measureRest*time.Since(began)))
 	after := now
 	if unix.Fstatfs(d.trees[0].fd, &fs) == nil {
-		after = used(&fs)
+		after = usageOf(&fs)
 	}
 	if after.minus(now).exceeds(d.limit.half()) {
-		c.blind, c.passing = "it went on while it was counted", false
+		c.blind, c.passing = "it kept growing while it was measured", false
 	}
 	if !d.measured {
 		// What was made since the run began was not there before, nor was what changed
@@ -196,7 +196,7 @@ func (w *diskWatch) overOn(d *disk) string {
 	case c.passing && d.passing < passingLooks && gone.exceeds(d.limit):
 		return "" // and d.last stays, so that the next tick looks again
 	case c.blind != "" && gone.exceeds(d.limit):
-		return fmt.Sprintf("more left the disk of %s, and %s, so it counts as taken by this run", at, c.blind)
+		return fmt.Sprintf("the disk of %s lost more than that, and %s, so it counts as used by this run", at, c.blind)
 	}
 	d.last = now
 	return ""
@@ -209,7 +209,7 @@ func (w *diskWatch) count(d *disk) *diskCounter {
 	for _, t := range d.trees {
 		c.tree(t)
 	}
-	c.unnamed(descendants(w.process.first, nil), w.helpers)
+	c.countUnnamed(descendants(w.process.first, nil), w.helpers)
 	return c
 }
 

@@ -42,18 +42,18 @@ func newDiskCounter(onDisk func(int64, uint64) bool, ended <-chan struct{}) *dis
 func (c *diskCounter) tree(t tree) {
 	var st unix.Stat_t
 	if err := unix.Fstat(t.fd, &st); err != nil {
-		c.blind = t.path + " cannot be counted"
+		c.blind = t.path + " cannot be measured"
 		return
 	}
-	c.one(t.fd, "", &st)
+	c.countFile(t.fd, "", &st)
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		c.dir(t.fd, ".", &st, 0)
 	}
 }
 
-// one counts what a file, a directory or a link takes.
-func (c *diskCounter) one(dir int, name string, st *unix.Stat_t) {
-	if st.Nlink > 1 && st.Mode&unix.S_IFMT != unix.S_IFDIR && !c.unseen(st) {
+// countFile counts what a file, a directory or a link takes.
+func (c *diskCounter) countFile(dir int, name string, st *unix.Stat_t) {
+	if st.Nlink > 1 && st.Mode&unix.S_IFMT != unix.S_IFDIR && !c.markLinked(st) {
 		return
 	}
 	takes := usage{st.Blocks * 512, 1}
@@ -75,7 +75,7 @@ func (c *diskCounter) isMade(dir int, name string) bool {
 	return err == nil && st.Mask&unix.STATX_BTIME != 0 && !time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(c.since)
 }
 
-func (c *diskCounter) unseen(st *unix.Stat_t) bool {
+func (c *diskCounter) markLinked(st *unix.Stat_t) bool {
 	key := [2]uint64{st.Dev, st.Ino}
 	if c.linked[key] {
 		return false
@@ -88,7 +88,7 @@ func (c *diskCounter) unseen(st *unix.Stat_t) bool {
 // meanwhile, and a path can be too long to be opened.
 func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
 	if depth > countDepth || c.late() {
-		c.blind = "its directories are too many or too deep to be counted"
+		c.blind = "it has too many or too deep directories to be measured"
 		return
 	}
 	fd, err := unix.Openat(parent, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -110,7 +110,7 @@ func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
 			if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 				continue
 			}
-			c.one(fd, name, &st)
+			c.countFile(fd, name, &st)
 			if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 				c.dir(fd, name, &st, depth+1)
 			}
@@ -124,16 +124,16 @@ func (c *diskCounter) dir(parent int, name string, st *unix.Stat_t, depth int) {
 // late reports whether it is time to stop.
 func (c *diskCounter) late() bool { return closed(c.ended) || time.Now().After(c.deadline) }
 
-// unnamed counts the open files without a name, which are in no tree. What
+// countUnnamed counts the open files without a name, which are in no tree. What
 // holds such a file where it cannot be counted is noted: a process that does
 // not show its descriptors, a mapping, a descriptor that is on its way through
 // a socket.
-func (c *diskCounter) unnamed(pids, helpers []int) {
+func (c *diskCounter) countUnnamed(pids, helpers []int) {
 	for _, pid := range pids {
 		if slices.Contains(helpers, innerPID(pid)) {
 			continue
 		}
-		hidden, sum := unnamedOf(pid, c.onDisk, c.unseen)
+		hidden, sum := unnamedOf(pid, c.onDisk, c.markLinked)
 		c.sum.bytes += sum
 		c.made.bytes += sum // only the run has such a file
 		switch {
@@ -142,7 +142,7 @@ func (c *diskCounter) unnamed(pids, helpers []int) {
 		case mapsUnnamed(pid, c.linked):
 			c.blind, c.passing = "a file without a name is mapped", false
 		case c.blind == "" && inFlight(pid):
-			c.blind, c.passing = "open files are on their way between its processes", true
+			c.blind, c.passing = "open files are in transit between its processes", true
 		}
 	}
 }
@@ -153,7 +153,7 @@ func unnamedBytes(pids []int, interesting func(fs int64, device uint64) bool) in
 	c := newDiskCounter(interesting, nil)
 	var sum int64
 	for _, pid := range pids {
-		_, bytes := unnamedOf(pid, interesting, c.unseen)
+		_, bytes := unnamedOf(pid, interesting, c.markLinked)
 		sum += bytes
 	}
 	return sum

@@ -44,18 +44,18 @@ func TestDescriptorsOnTheirWay(t *testing.T) {
 	}
 	receive := func() { unix.Close(receiveOne(t, pair[1])) }
 
-	if what := watch().over(); what != "" {
+	if what := watch().excess(); what != "" {
 		t.Errorf("with nothing on its way: %s", what)
 	}
 	w := watch()
 	for range 3 * passingLooks {
 		send()
-		if what := w.over(); what != "" {
+		if what := w.excess(); what != "" {
 			t.Errorf("on its way for a moment: %s", what)
 		}
 		receive()
 		w.disks[0].last = w.disks[0].start
-		if what := w.over(); what != "" {
+		if what := w.excess(); what != "" {
 			t.Errorf("after it arrived: %s", what)
 		}
 		w.disks[0].last = w.disks[0].start
@@ -63,7 +63,7 @@ func TestDescriptorsOnTheirWay(t *testing.T) {
 	w = watch()
 	send()
 	for i := range passingLooks {
-		if what := w.over(); (what != "") != (i == passingLooks-1) {
+		if what := w.excess(); (what != "") != (i == passingLooks-1) {
 			t.Errorf("never received, look %d: %q", i+1, what)
 		}
 	}
@@ -99,7 +99,7 @@ func TestWhatOthersGiveBack(t *testing.T) {
 	}
 	w.disks[0].next = time.Time{}
 	w.disks[0].changed = true // a tick has seen it otherwise
-	if what := w.over(); !strings.Contains(what, "grew by more") {
+	if what := w.excess(); !strings.Contains(what, "grew by more") {
 		t.Errorf("it is not found: %q", what)
 	}
 	if d := w.disks[0]; d.changed || !d.next.After(time.Now()) {

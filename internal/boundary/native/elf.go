@@ -136,7 +136,7 @@ func (p *program) start(files []*os.File, attr *syscall.SysProcAttr) (*os.Proces
 		above = max(above, int(f.Fd()))
 	}
 	if fd, err = unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, above+len(files)+8); err != nil {
-		return nil, fmt.Errorf("placing the launch program: %w: holdfast may have too few open files (see 'ulimit -Hn'; 'ulimit -n 1024' is enough)", err)
+		return nil, fmt.Errorf("placing the launch program: %w: the limit of open files is too low (see 'ulimit -Hn'; 'ulimit -n 1024' is enough)", err)
 	}
 	defer unix.Close(fd)
 	// The file is writable through no descriptor and by no name: what is

@@ -49,7 +49,7 @@ func (l *launch) stepError(m message) error {
 // failure reads the message of an operation that failed. Err is 0 where the
 // result is no error number.
 func (b *builder) failure(m message) *StepError {
-	step, result := &StepError{Step: b.at(m.fields[0])}, int64(m.fields[1])
+	step, result := &StepError{Step: b.describeOp(m.fields[0])}, int64(m.fields[1])
 	switch {
 	case strings.HasSuffix(step.Step, acknowledged):
 		step.Err = unix.Errno(-int32(result)) // the lower half, see netlink

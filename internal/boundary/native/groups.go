@@ -182,9 +182,9 @@ func unifiedGroup(own string, limits policy.Limits, name string) []group {
 	return []group{g}
 }
 
-// hits says which limits of the control groups were hit, from the counters that
+// limitsHit says which limits of the control groups were hit, from the counters that
 // the kernel keeps (cgroup-v2.rst; memory.oom_control and pids.events in v1).
-func (p *process) hits() []string {
+func (p *process) limitsHit() []string {
 	var out []string
 	for _, g := range p.groups {
 		for _, c := range []struct{ file, key, text string }{

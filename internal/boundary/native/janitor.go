@@ -11,7 +11,7 @@ import (
 )
 
 // errJanitor ends a run whose janitor was killed.
-var errJanitor = errors.New("the process that guards the run (holdfast-jan) was killed, and the run was ended with it")
+var errJanitor = errors.New("the process that guards the run (holdfast-jan) was killed, which ended the run")
 
 // attendJanitor waits for the janitor. One that ends although nothing asked it to was
 // killed: then everything inside is killed here.
@@ -32,7 +32,7 @@ func (p *process) attendJanitor() {
 func (p *process) holdFirst(pid int) error {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return fmt.Errorf("holding the first process inside by a descriptor (pidfd_open): %w", err)
+		return fmt.Errorf("opening the first process inside (pidfd_open): %w", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -117,7 +117,7 @@ func (l *launch) descriptors() (files []*os.File, err error) {
 			}
 		}
 	})
-	if err := l.standard(); err != nil {
+	if err := l.makeStandardPipes(); err != nil {
 		return nil, err
 	}
 	files, l.inner = append(files, l.inner[:]...), [3]*os.File{}
@@ -141,9 +141,9 @@ func (l *launch) descriptors() (files []*os.File, err error) {
 	return append(append(files, alive, held), l.trees...), nil
 }
 
-// standard makes the pipes of the standard descriptors. What will be a terminal is
+// makeStandardPipes makes the pipes of the standard descriptors. What will be a terminal is
 // /dev/null until there is one.
-func (l *launch) standard() error {
+func (l *launch) makeStandardPipes() error {
 	streams := []boundary.Stream{l.spec.In, l.spec.Out, l.spec.Err}
 	for i, s := range streams {
 		if s == boundary.Terminal {
@@ -178,7 +178,7 @@ func seqpacket() (ours, theirs *os.File, err error) {
 	if err := unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
 		unix.Close(fds[0])
 		unix.Close(fds[1])
-		return nil, nil, fmt.Errorf("asking for credentials on a socket: %w", err)
+		return nil, nil, fmt.Errorf("enabling credentials on a socket: %w", err)
 	}
 	return os.NewFile(uintptr(fds[0]), "holdfast"), os.NewFile(uintptr(fds[1]), "inside"), nil
 }
@@ -207,7 +207,7 @@ func receive(control *os.File) (message, error) {
 		case n == 0:
 			return message{}, io.EOF
 		case n != 24:
-			return message{}, fmt.Errorf("reading from the launch: %d bytes are no message", n)
+			return message{}, fmt.Errorf("reading from the launch: %d bytes are not a message", n)
 		}
 		m := message{kind: binary.LittleEndian.Uint64(buf), fields: [2]uint64{
 			binary.LittleEndian.Uint64(buf[8:]), binary.LittleEndian.Uint64(buf[16:])}}
@@ -321,7 +321,7 @@ func (l *launch) attest(p *process) error {
 	}
 	got, err := Collect(p.pid)
 	if err != nil {
-		return fmt.Errorf("attesting the boundary: %w", err)
+		return fmt.Errorf("verifying the boundary: %w", err)
 	}
 	if diff := l.expectation().Diff(got); len(diff) > 0 {
 		return &boundary.PostureError{Diff: diff}
@@ -337,7 +337,7 @@ func (l *launch) attest(p *process) error {
 	}
 	if err := send(p.control); err != nil {
 		watches.close()
-		return fmt.Errorf("letting the command go: %w", err)
+		return fmt.Errorf("releasing the command: %w", err)
 	}
 	go p.follow()
 	watches.start(p, l.spec.Plan.Limits)

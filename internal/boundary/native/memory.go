@@ -48,12 +48,12 @@ func (l *launch) newMemoryWatch(p *process, limit int64) (*memoryWatch, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("opening the private storage to count it: %w", err)
+		return nil, fmt.Errorf("opening the private storage to measure it: %w", err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(w.private, &st); err != nil {
 		unix.Close(w.private)
-		return nil, fmt.Errorf("looking at the private storage to count it: %w", err)
+		return nil, fmt.Errorf("measuring the private storage: %w", err)
 	}
 	w.device = st.Dev
 	return w, nil
@@ -61,12 +61,12 @@ func (l *launch) newMemoryWatch(p *process, limit int64) (*memoryWatch, error) {
 
 func (w *memoryWatch) close() { unix.Close(w.private) }
 
-// over reports whether more is used than may be. Resident pages are summed first,
+// isExceeded reports whether more is used than may be. Resident pages are summed first,
 // which counts what is shared once a process; only when that is too much do the
 // exact shares decide (proc(5)). Files are measured when the machine has lost a
 // quarter of the limit, and now and then in any case: what others give back
 // meanwhile hides what is taken here. What cannot be read counts as over.
-func (w *memoryWatch) over() bool {
+func (w *memoryWatch) isExceeded() bool {
 	pids := descendants(w.process.first, nil)
 	held, err := heldMemory()
 	if err != nil {
@@ -113,7 +113,7 @@ func inMemory(fs int64) bool {
 func heldMemory() (int64, error) {
 	raw, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
-		return 0, fmt.Errorf("counting the memory of the machine: %w", err)
+		return 0, fmt.Errorf("reading the memory use of the machine: %w", err)
 	}
 	n := map[string]int64{}
 	for line := range strings.Lines(string(raw)) {
@@ -123,7 +123,7 @@ func heldMemory() (int64, error) {
 		}
 	}
 	if n["MemTotal"] == 0 || n["MemFree"] == 0 {
-		return 0, errors.New("counting the memory of the machine: /proc/meminfo does not tell")
+		return 0, errors.New("reading the memory use of the machine: /proc/meminfo lacks MemTotal or MemFree")
 	}
 	cache := n["Buffers"] + n["Cached"] + n["SwapCached"] - n["Shmem"]
 	return n["MemTotal"] - n["MemFree"] - cache - n["AnonPages"] - n["SReclaimable"] - waitingPages() - sumOf("/proc/spl/kstat/zfs/arcstats", "size", 2), nil

@@ -236,7 +236,7 @@ const acknowledged = ": acknowledge"
 // takeDoor keeps a door that the launch handed out.
 func (l *launch) takeDoor(m message) error {
 	if m.file == nil {
-		return errors.New("the launch announced a door and handed out none")
+		return errors.New("the launch announced a network descriptor but sent none")
 	}
 	l.arrived++
 	switch m.fields[0] {
@@ -257,7 +257,7 @@ func (l *launch) takeDoor(m message) error {
 		l.doors.HostPorts[int(m.fields[1])] = m.file
 	default:
 		m.file.Close()
-		return fmt.Errorf("the launch handed out a door of kind %d", m.fields[0])
+		return fmt.Errorf("the launch sent a network descriptor of unknown kind %d", m.fields[0])
 	}
 	return nil
 }
@@ -265,7 +265,7 @@ func (l *launch) takeDoor(m message) error {
 // openDoors hands the doors to the caller of the launch.
 func (l *launch) openDoors() error {
 	if l.arrived != l.builder.doors {
-		return fmt.Errorf("%d of %d doors of the inner network arrived", l.arrived, l.builder.doors)
+		return fmt.Errorf("only %d of %d descriptors of the inner network arrived", l.arrived, l.builder.doors)
 	}
 	if l.spec.Network == nil || l.spec.Network.Open == nil {
 		l.doors.Close()
@@ -275,7 +275,7 @@ func (l *launch) openDoors() error {
 	doors.Rung = l.facts.rung
 	l.doors = boundary.Doors{}
 	if err := l.spec.Network.Open(doors); err != nil {
-		return fmt.Errorf("opening the doors of the inner network: %w", err)
+		return fmt.Errorf("serving the inner network: %w", err)
 	}
 	return nil
 }

@@ -64,12 +64,12 @@ func (b *builder) listener(program uint64) (listener ref) {
 func takeListener(m *message) error {
 	pidfd, err := unix.PidfdOpen(m.pid, 0)
 	if err != nil {
-		return fmt.Errorf("taking the listener of system calls: %w", err)
+		return fmt.Errorf("receiving the seccomp listener: %w", err)
 	}
 	defer unix.Close(pidfd)
 	fd, err := unix.PidfdGetfd(pidfd, int(m.fields[0]), 0)
 	if err != nil {
-		return fmt.Errorf("taking the listener of system calls: %w", err)
+		return fmt.Errorf("receiving the seccomp listener: %w", err)
 	}
 	m.file = os.NewFile(uintptr(fd), "listener")
 	return nil
@@ -168,7 +168,7 @@ func (l *launch) observe(m message, p *process) error {
 		}
 	}
 	if m.file == nil {
-		return errors.New("the launch announced a descriptor for the supervisor and handed out none")
+		return errors.New("the launch announced a descriptor for the supervisor but sent none")
 	}
 	uid, gid := l.facts.uid, l.facts.gid
 	switch m.kind {
@@ -196,7 +196,7 @@ func (l *launch) observe(m message, p *process) error {
 func (l *launch) servedPaths() []string {
 	var paths []string
 	for _, s := range scratchParts(l.spec.Plan.Identity.Home) {
-		if l.builder.keeps(s) == served {
+		if l.builder.keepingFor(s) == served {
 			paths = append(paths, s.at)
 		}
 	}

@@ -175,7 +175,7 @@ func (p *process) abandon() {
 // Wait returns how the command ended, when everything inside is dead.
 func (p *process) Wait() (boundary.Exit, error) {
 	<-p.done
-	hits := p.hits()
+	hits := p.limitsHit()
 	p.end()
 	err := p.reap()
 	p.control.Close()

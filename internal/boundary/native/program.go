@@ -146,8 +146,8 @@ func (p *program) goTo(l *label) {
 	p.call("jump", noCall, nil, func(o *op) { o.judge, o.jump = always, l })
 }
 
-// place puts l before the next operation.
-func (p *program) place(l *label) {
+// placeLabel puts l before the next operation.
+func (p *program) placeLabel(l *label) {
 	n, sec := p.here()
 	l.section, l.index = n, len(sec.ops)
 }
@@ -174,7 +174,7 @@ func (p *program) leave(f func()) {
 	l := &label{}
 	p.goTo(l)
 	p.stay(func() {
-		p.place(l)
+		p.placeLabel(l)
 		p.call("give back stack", unix.SYS_MUNMAP, []any{stackPage, 0x21000}, ignored())
 		p.call("give back data", unix.SYS_MUNMAP, []any{dataBase[launching], dataMax}, ignored())
 		p.call("give back operations", unix.SYS_MUNMAP, []any{opsBase[launching], opsMax[launching] * opSize}, ignored())
@@ -221,7 +221,7 @@ func (p *program) strings(ss []string) uint64 {
 // encode lays the operations of a section out as the interpreter reads them.
 func (s *section) encode(room int) ([]byte, error) {
 	if len(s.ops) > room || s.data.Len() > dataMax {
-		return nil, fmt.Errorf("the launch needs %d steps and %d bytes, more than the %d and %d that there is room for: name fewer paths",
+		return nil, fmt.Errorf("the launch needs %d steps and %d bytes, but there is room for only %d and %d: name fewer paths",
 			len(s.ops), s.data.Len(), room, dataMax)
 	}
 	b := make([]byte, 0, len(s.ops)*opSize)
@@ -266,8 +266,8 @@ func (p *program) name(addr uint64) string {
 	return p.ops[i].name
 }
 
-// at describes the operation at an address, for error messages.
-func (p *program) at(addr uint64) string {
+// describeOp describes the operation at an address, for error messages.
+func (p *program) describeOp(addr uint64) string {
 	_, i, _ := p.find(addr)
 	return fmt.Sprintf("step %d, %s", i, p.name(addr))
 }

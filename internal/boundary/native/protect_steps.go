@@ -123,7 +123,7 @@ func (b *builder) pin(p pin) {
 		b.attributes("make read-only "+p.path, tree, unix.MOUNT_ATTR_RDONLY)
 	}
 	b.attachOver("pin "+p.path, tree, fd)
-	b.expected(p.path, "", p.how == readOnly, true, false)
+	b.expectMount(p.path, "", p.how == readOnly, true, false)
 }
 
 // coversAt holds, if the root is served, the mounts that cover secrets: the server
@@ -161,7 +161,7 @@ func (b *builder) cover(from, fstype string, p pin) {
 	tree := b.cloneMount("cover", from)
 	b.attributes("make cover read-only", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	b.attachOver("hide "+path, tree, fd)
-	b.expected(path, fstype, true, true, true)
+	b.expectMount(path, fstype, true, true, true)
 }
 
 // seal removes what only the launch needed and makes the root read-only.

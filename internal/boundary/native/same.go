@@ -11,15 +11,15 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-const replaced = "is not what it was when it was judged: something replaced it meanwhile"
+const replacedReason = "was replaced after the policy was checked against it"
 
 // sameSteps begins the names of steps that compare what was opened with what was
 // judged.
 const sameSteps = "same file: "
 
-// judged returns which file a part was when the policy was judged by it; the zero value
+// judgedFile returns which file a part was when the policy was judged by it; the zero value
 // for what only Holdfast or root can replace: its own storage, the system.
-func judged(spec boundary.Spec, p part) policy.FileID {
+func judgedFile(spec boundary.Spec, p part) policy.FileID {
 	plan := spec.Plan
 	if i := slices.IndexFunc(plan.Paths, func(r policy.PathRule) bool { return r.Path == p.source }); i >= 0 {
 		return plan.Paths[i].File
@@ -68,5 +68,5 @@ func asReplaced(step string) error {
 	if !ok {
 		return nil
 	}
-	return &boundary.PostureError{Diff: []string{path + " " + replaced}}
+	return &boundary.PostureError{Diff: []string{path + " " + replacedReason}}
 }

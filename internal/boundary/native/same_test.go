@@ -49,7 +49,7 @@ func TestAnotherFileIsNotShown(t *testing.T) {
 			os.Remove(spec.Plan.Workspace + "/ran")
 			_, err = (&Backend{}).Start(t.Context(), spec)
 			var posture *boundary.PostureError
-			if !errors.As(err, &posture) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), replaced) {
+			if !errors.As(err, &posture) || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), replacedReason) {
 				t.Errorf("started: %v", err)
 			}
 			if _, err := os.Lstat(spec.Plan.Workspace + "/ran"); err == nil {

@@ -104,14 +104,14 @@ func loadPolicy(arch string, opts filterOptions) (*callPolicy, error) {
 		calls: make(map[uint32][]*callRule, len(numbers)),
 	}
 	for i := range rules {
-		p.add(rules[i].at(opts.Level), numbers, rules[i].level > opts.Level || slices.Contains(opts.Omit, rules[i].group))
+		p.add(rules[i].atLevel(opts.Level), numbers, rules[i].level > opts.Level || slices.Contains(opts.Omit, rules[i].group))
 	}
 	return p, nil
 }
 
-// at is the rule as a filter of that level has it: what it refuses is reported to
+// atLevel returns the rule as a filter of that level has it: what it refuses is reported to
 // the listener, which then gives the answer.
-func (r *callRule) at(l level) *callRule {
+func (r *callRule) atLevel(l level) *callRule {
 	action := r.answer & unix.SECCOMP_RET_ACTION_FULL
 	refuses := action == unix.SECCOMP_RET_ERRNO || action == unix.SECCOMP_RET_KILL_PROCESS
 	if l == levelNone || !refuses || slices.Contains(quiet, r.group) {

@@ -80,9 +80,9 @@ func (p *program) await(name string) {
 	gone, next := &label{}, &label{}
 	p.call(name, unix.SYS_READ, []any{fdControl, p.words(0), 8}, goIfZero(gone))
 	p.goTo(next)
-	p.place(gone)
+	p.placeLabel(gone)
 	p.exit(125)
-	p.place(next)
+	p.placeLabel(next)
 }
 
 // mapIDs gives a new user namespace one user and one group, of the same numbers as
@@ -215,7 +215,7 @@ func (b *builder) overlay(name, lower, upper, work string, attrs int) ref {
 func (b *builder) attachOverlay(name, lower, upper, work, at string) {
 	tree := b.overlay(name, lower, upper, work, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
 	b.attach("attach "+at, tree, at)
-	b.expected(at, "overlay", false, true, false)
+	b.expectMount(at, "overlay", false, true, false)
 }
 
 // filesystem makes a new file system and leaves it detached in tree.

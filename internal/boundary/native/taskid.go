@@ -112,7 +112,7 @@ func (l *launch) mapTrees(ns *os.File) error {
 		if l.facts.trees[p.at] != 0 {
 			continue
 		}
-		was := judged(l.spec, p)
+		was := judgedFile(l.spec, p)
 		if l.omit["same-file"] {
 			was = policy.FileID{}
 		}

@@ -74,9 +74,9 @@ var systemView = []viewEntry{
 	{"/etc/ImageMagick-6", "the system's defaults of ImageMagick"},
 }
 
-// found is what an entry is on this host, and where: at its path or where a link
+// locate returns what an entry is on this host, and where: at its path or where a link
 // there leads.
-func (e viewEntry) found() (real string, st os.FileInfo, ok bool) {
+func (e viewEntry) locate() (real string, st os.FileInfo, ok bool) {
 	st, err := os.Lstat(e.path)
 	if err != nil || st.Mode()&os.ModeSymlink == 0 {
 		return e.path, st, err == nil
@@ -94,7 +94,7 @@ func (e viewEntry) found() (real string, st os.FileInfo, ok bool) {
 func SystemView() []policy.PathRule {
 	var rules []policy.PathRule
 	for _, e := range systemView {
-		real, _, ok := e.found()
+		real, _, ok := e.locate()
 		if !ok {
 			continue
 		}
@@ -142,7 +142,7 @@ func systemParts() (s system) {
 			s.links = append(s.links, viewLink{e.path, target})
 			continue
 		}
-		real, st, ok := e.found()
+		real, st, ok := e.locate()
 		if !ok {
 			continue
 		}

@@ -77,7 +77,7 @@ func (l *launch) prepareView() error {
 		return &viewError{errors.New("left out")}
 	}
 	if r.Other != "" {
-		return &viewError{fmt.Errorf("%s belongs to another group or user than the command has first, and a layer cannot change it", r.Other)}
+		return &viewError{fmt.Errorf("%s belongs to a user or group other than the command's, and an overlay cannot change such files", r.Other)}
 	}
 	mounts, err := readMounts("/proc/self/mountinfo")
 	if err != nil {
@@ -85,7 +85,7 @@ func (l *launch) prepareView() error {
 	}
 	for _, m := range mounts {
 		if m.Point != l.spec.Plan.Workspace && below(m.Point, l.spec.Plan.Workspace) {
-			return &viewError{fmt.Errorf("%s is mounted in the workspace, and a layer does not show it", m.Point)}
+			return &viewError{fmt.Errorf("%s is a mount in the workspace, which an overlay does not show", m.Point)}
 		}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (l *launch) layerDevice(p *process) (uint64, error) {
 		return unix.Lstat(fmt.Sprintf("/proc/%d/root%s", p.pid, l.spec.Plan.Workspace), &st)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("looking at the view of the workspace to count it: %w", err)
+		return 0, fmt.Errorf("measuring the view of the workspace: %w", err)
 	}
 	return st.Dev, nil
 }

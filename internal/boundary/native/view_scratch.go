@@ -49,8 +49,8 @@ func (b *builder) scratchAt(p part) (scratch, bool) {
 	return parts[i], true
 }
 
-// keeps is how a private directory is kept in this launch.
-func (b *builder) keeps(s scratch) keeping {
+// keepingFor returns how a private directory is kept in this launch.
+func (b *builder) keepingFor(s scratch) keeping {
 	if !b.facts.tripwire {
 		return plain
 	}
@@ -73,7 +73,7 @@ func (b *builder) scratch() {
 	b.mkdir(hidden, 0o700)
 	b.attach("attach private storage", tree, hidden)
 	for _, s := range scratchParts(b.spec.Plan.Identity.Home) {
-		if b.keeps(s) != served {
+		if b.keepingFor(s) != served {
 			b.mkdir(hidden+"/"+s.name, s.mode)
 			continue
 		}
@@ -94,7 +94,7 @@ func (b *builder) scratch() {
 
 // attachScratch puts one private directory into place.
 func (b *builder) attachScratch(s scratch) {
-	if b.keeps(s) == layered {
+	if b.keepingFor(s) == layered {
 		from := hidden + "/" + s.name
 		work := from + ".work"
 		b.mkdirOne(work, 0o700)
@@ -102,13 +102,13 @@ func (b *builder) attachScratch(s scratch) {
 		return
 	}
 	tree, fstype := b.trees[s.at], "fuse"
-	if b.keeps(s) == plain {
+	if b.keepingFor(s) == plain {
 		tree, fstype = b.cloneMount("private "+s.at, hidden+"/"+s.name), "tmpfs"
 	}
 	if !s.exec {
 		b.attributes("private "+s.at+": restrict", tree, unix.MOUNT_ATTR_NOEXEC)
 	}
 	b.attach("private "+s.at, tree, s.at)
-	b.over[s.at] = b.keeps(s) == plain // else it is the root itself
-	b.expected(s.at, fstype, false, true, !s.exec)
+	b.over[s.at] = b.keepingFor(s) == plain // else it is the root itself
+	b.expectMount(s.at, fstype, false, true, !s.exec)
 }

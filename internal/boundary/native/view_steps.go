@@ -56,7 +56,7 @@ func (b *builder) openSource(p part) ref {
 	}
 	fd := b.slot()
 	b.openNoLinks("open "+p.source, p.source, 0, fd)
-	b.compare(fd, judged(b.spec, p), p.source)
+	b.compare(fd, judgedFile(b.spec, p), p.source)
 	b.cloneTree("clone "+p.source, fd, tree)
 	b.closeFD(fd)
 	b.attributes("restrict "+p.at, tree, p.attributes(b.omit))
@@ -93,11 +93,11 @@ func (b *builder) newRoot() {
 	b.call("detach the host's root", unix.SYS_UMOUNT2, []any{dot, unix.MNT_DETACH})
 	b.call("chdir to /", unix.SYS_CHDIR, []any{b.str("/")})
 	clear(b.over)
-	b.expected("/", fstype, true, true, false)
+	b.expectMount("/", fstype, true, true, false)
 }
 
-// expected notes a mount for the attestation. No mount honours set-user-ID.
-func (b *builder) expected(at, fstype string, ro, nodev, noexec bool) {
+// expectMount notes a mount for the attestation. No mount honours set-user-ID.
+func (b *builder) expectMount(at, fstype string, ro, nodev, noexec bool) {
 	b.expect = append(b.expect, boundary.Mount{Point: at, FSType: fstype, ReadOnly: ro, NoSuid: true, NoDev: nodev, NoExec: noexec})
 }
 
@@ -119,7 +119,7 @@ func (b *builder) populate() {
 			b.attachCopy(p)
 		default:
 			b.attach("attach "+p.at, b.trees[p.at], p.at)
-			b.expected(p.at, "", p.access != policy.Write && !b.omit["readonly"], true, false)
+			b.expectMount(p.at, "", p.access != policy.Write && !b.omit["readonly"], true, false)
 		}
 	}
 	for _, r := range b.spec.Plan.Paths {
@@ -176,7 +176,7 @@ func throughLink(at string, rules []policy.PathRule) bool {
 func (b *builder) attachCopy(p part) {
 	if !p.dir {
 		b.attach("attach "+p.at, b.trees[p.at], p.at)
-		b.expected(p.at, "", true, true, false)
+		b.expectMount(p.at, "", true, true, false)
 		return
 	}
 	n := len(b.expect)
@@ -248,7 +248,7 @@ func (b *builder) dev() {
 		at := "/dev/" + d
 		b.mountFile(at)
 		b.attach("attach "+at, b.trees[at], at)
-		b.expected(at, "", false, false, true)
+		b.expectMount(at, "", false, false, true)
 	}
 	for _, l := range []viewLink{{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"},
 		{"/dev/stderr", "/proc/self/fd/2"}, {"/dev/ptmx", "pts/ptmx"}} {
@@ -258,7 +258,7 @@ func (b *builder) dev() {
 	b.mkdir("/dev/pts", 0o755)
 	b.filesystem("terminals", "devpts", [][2]string{{"ptmxmode", "0666"}, {"mode", "0620"}, {"max", mostTerminals}}, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, pts)
 	b.attach("attach /dev/pts", pts, "/dev/pts")
-	b.expected("/dev/pts", "devpts", false, false, true)
+	b.expectMount("/dev/pts", "devpts", false, false, true)
 }
 
 // proc attaches /proc and masks what reveals facts about the machine or controls it.
@@ -268,7 +268,7 @@ func (b *builder) proc() {
 		return
 	}
 	b.attach("attach /proc", b.trees["/proc"], "/proc")
-	b.expected("/proc", "proc", false, true, true)
+	b.expectMount("/proc", "proc", false, true, true)
 	for _, l := range b.facts.userLimits {
 		b.writeFile("limit "+l.name, "/proc/sys/user/"+l.name, strconv.FormatInt(l.value, 10))
 	}
@@ -286,6 +286,6 @@ func (b *builder) proc() {
 		tree := b.cloneMount("mask "+m.path, from)
 		b.attributes("mask "+m.path+": restrict", tree, unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 		b.attach("mask "+m.path, tree, m.path)
-		b.expected(m.path, typ, true, true, true)
+		b.expectMount(m.path, typ, true, true, true)
 	}
 }

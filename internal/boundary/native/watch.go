@@ -74,8 +74,8 @@ func (w watches) start(p *process, limits policy.Limits) {
 		p.watching.Go(func() {
 			defer m.close()
 			m.others = otherFiles(m.device, p.done)
-			p.each(func() {
-				if m.over() {
+			p.eachTick(func() {
+				if m.isExceeded() {
 					p.Kill("memory limit of " + policy.FormatSize(limits.Memory))
 				}
 			})
@@ -84,8 +84,8 @@ func (w watches) start(p *process, limits policy.Limits) {
 	if d := w.disk; d != nil {
 		p.watching.Go(func() {
 			defer d.close()
-			p.each(func() {
-				if what := d.over(); what != "" {
+			p.eachTick(func() {
+				if what := d.excess(); what != "" {
 					p.Kill(fmt.Sprintf("disk limit of %s: %s", policy.FormatSize(limits.Disk), what))
 				}
 			})
@@ -103,8 +103,8 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// each calls look at every tick until the command has ended.
-func (p *process) each(look func()) {
+// eachTick calls look at every tick until the command has ended.
+func (p *process) eachTick(look func()) {
 	tick := time.NewTicker(watchPeriod)
 	defer tick.Stop()
 	for {

@@ -82,13 +82,13 @@ func (b *Budget) Left() []string {
 	return slices.Clone(b.trees)
 }
 
-// over reports that nothing more may be examined.
-func (b *Budget) over() bool { return b.stopped.Load() || time.Now().After(b.end) }
+// isExhausted reports that nothing more may be examined.
+func (b *Budget) isExhausted() bool { return b.stopped.Load() || time.Now().After(b.end) }
 
 // spend takes n bytes that are about to be read off the budget; false means that
 // they are not to be read.
 func (b *Budget) spend(n int64) bool {
-	for !b.over() {
+	for !b.isExhausted() {
 		left := b.bytes.Load()
 		if n > left {
 			return false
@@ -101,7 +101,7 @@ func (b *Budget) spend(n int64) bool {
 }
 
 // unread is why something that was not read cannot stay.
-const unread = "it was not read: the run left more to look through than there is time for"
+const unread = "it was not read: the run left more to check than the time allows"
 
 // affordsSmall charges the budget for judging a file of a repository, of which at most
 // maxConfig is read.
@@ -135,7 +135,7 @@ type BudgetError struct {
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("there is more to look through than %v and %d GiB allow: %d files so far, in %s", settleTime, settleBytes>>30, e.Files, e.At)
+	return fmt.Sprintf("there is more to check than %v and %d GiB allow: %d files so far, in %s", settleTime, settleBytes>>30, e.Files, e.At)
 }
 
 // Hint names the way out.
@@ -153,7 +153,7 @@ func (s *scan) countEntry(w *walker) error {
 		return nil
 	}
 	s.budget.at.Store(string(s.found.Root) + "/" + string(w.path))
-	if s.budget.over() {
+	if s.budget.isExhausted() {
 		return &BudgetError{At: s.budget.At(), Files: n}
 	}
 	return nil
@@ -165,14 +165,14 @@ func (s *scan) affordsIndex(w *walker, d *dir, e entry) bool {
 	if s.budget.affordsFile(d.fd, string(e.name()), indexPasses) {
 		return true
 	}
-	s.warn("%q was not read, for there is too much to look through: at the end all that is in it counts as new", w.at(e))
+	s.warn("%q was not read, because there is too much to check: at the end everything in it counts as new", w.pathTo(e))
 	return false
 }
 
 // countEntry counts an entry of a directory and reports whether it may be looked at.
 // If not, the directory is listed as a whole.
 func (v *settle) countEntry(dir []byte) bool {
-	if !v.budget.over() {
+	if !v.budget.isExhausted() {
 		if v.budget.files.Add(1)&1023 == 1 {
 			v.budget.at.Store(string(v.full(string(dir))))
 		}

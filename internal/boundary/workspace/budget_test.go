@@ -201,7 +201,7 @@ func TestUnexaminedIsListed(t *testing.T) {
 		t.Errorf("nothing is missing: %+v", v.report.Flagged)
 	}
 	for range maxFlagged + 3 {
-		v.flagged(Flagged{})
+		v.addFlagged(Flagged{})
 	}
 	if v.listMore(); len(v.report.Flagged) != maxFlagged+1 || v.report.Flagged[maxFlagged].Files != 3 {
 		t.Errorf("%d lines, %+v", len(v.report.Flagged), v.report.Flagged[len(v.report.Flagged)-1])

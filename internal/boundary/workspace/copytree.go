@@ -170,11 +170,11 @@ func (c *treeCopier) subdir(from, to int, name string, depth int) error {
 	}
 	defer unix.Close(src)
 	if err := unix.Mkdirat(to, name, 0o700); err != nil {
-		return c.at(err)
+		return c.withPath(err)
 	}
 	dst, err := unix.Openat(to, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return c.at(err)
+		return c.withPath(err)
 	}
 	defer unix.Close(dst)
 	c.report.Files++
@@ -197,18 +197,18 @@ func (c *treeCopier) finishDir(src, dst int) error {
 func (c *treeCopier) attributes(src, dst int, st *unix.Stat_t) error {
 	if c.owners {
 		if err := unix.Fchown(dst, int(st.Uid), int(st.Gid)); err != nil {
-			return c.at(err)
+			return c.withPath(err)
 		}
 	}
 	copyXattrs(src, dst)
 	if err := unix.Fchmod(dst, st.Mode&0o7777); err != nil {
-		return c.at(err)
+		return c.withPath(err)
 	}
 	times := []unix.Timespec{st.Atim, st.Mtim}
-	return c.at(unix.UtimesNanoAt(unix.AT_FDCWD, selfPath(dst), times, 0))
+	return c.withPath(unix.UtimesNanoAt(unix.AT_FDCWD, selfPath(dst), times, 0))
 }
 
-func (c *treeCopier) at(err error) error {
+func (c *treeCopier) withPath(err error) error {
 	var space *SpaceError
 	switch {
 	case err == nil:
@@ -228,15 +228,15 @@ func (c *treeCopier) link(from, to int, name string, st *unix.Stat_t) error {
 		return ignoreGone(err)
 	}
 	if err := unix.Symlinkat(string(buf[:n]), to, name); err != nil {
-		return c.at(err)
+		return c.withPath(err)
 	}
 	c.report.Files++
 	if c.owners {
 		if err := unix.Fchownat(to, name, int(st.Uid), int(st.Gid), unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return c.at(err)
+			return c.withPath(err)
 		}
 	}
-	return c.at(unix.UtimesNanoAt(to, name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW))
+	return c.withPath(unix.UtimesNanoAt(to, name, []unix.Timespec{st.Atim, st.Mtim}, unix.AT_SYMLINK_NOFOLLOW))
 }
 
 func (c *treeCopier) file(from, to int, name string, st *unix.Stat_t) error {
@@ -261,7 +261,7 @@ func (c *treeCopier) file(from, to int, name string, st *unix.Stat_t) error {
 	}
 	defer unix.Close(src)
 	if err := unix.Fstat(src, st); err != nil {
-		return c.at(err)
+		return c.withPath(err)
 	}
 	if st.Mode&typeMask != typeReg {
 		c.leave("it was replaced meanwhile")
@@ -269,11 +269,11 @@ func (c *treeCopier) file(from, to int, name string, st *unix.Stat_t) error {
 	}
 	dst, err := unix.Openat(to, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return c.at(err)
+		return c.withPath(err)
 	}
 	defer unix.Close(dst)
 	if err := c.contents(src, dst, st); err != nil {
-		return c.at(err)
+		return c.withPath(err)
 	}
 	c.report.Files++
 	return c.attributes(src, dst, st)

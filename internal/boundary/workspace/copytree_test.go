@@ -149,20 +149,20 @@ func TestCopyTreeEnds(t *testing.T) {
 func TestCopyTreeErrors(t *testing.T) {
 	c := &treeCopier{root: "/w", path: []byte("d/f")}
 	c.report.Bytes = 3 << 20
-	if err := c.at(nil); err != nil {
+	if err := c.withPath(nil); err != nil {
 		t.Error(err)
 	}
 	limit := &SpaceError{Root: "/w", Limit: 1}
-	if err := c.at(fmt.Errorf("f: %w", limit)); !errors.Is(err, limit) || strings.Contains(err.Error(), "d/f") {
+	if err := c.withPath(fmt.Errorf("f: %w", limit)); !errors.Is(err, limit) || strings.Contains(err.Error(), "d/f") {
 		t.Errorf("the limit: %v", err)
 	}
 	for _, full := range []error{unix.ENOSPC, unix.EDQUOT} {
 		var space *SpaceError
-		if err := c.at(full); !errors.As(err, &space) || !space.Free || space.Limit != 3<<20 {
+		if err := c.withPath(full); !errors.As(err, &space) || !space.Free || space.Limit != 3<<20 {
 			t.Errorf("%v: %v", full, err)
 		}
 	}
-	if err := c.at(unix.EIO); !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), `"d/f"`) {
+	if err := c.withPath(unix.EIO); !errors.Is(err, unix.EIO) || !strings.Contains(err.Error(), `"d/f"`) {
 		t.Errorf("another error: %v", err)
 	}
 	for range maxLeft + 5 {

@@ -40,16 +40,16 @@ func (v *settle) differ(t *tree, l *endWalk, deps []string) {
 	}
 	for at, f := range d.files {
 		if d.rows[at] == nil && nanos(f.st.Ctime) >= l.began {
-			d.changed(at, f, whole)
+			d.recordChange(at, f, whole)
 		}
 	}
 	switch {
 	case l.left.Load() < 0:
-		v.report.Unsure = fmt.Sprintf("more than %d names changed or stand in directories that changed: what is above that is not listed, and nothing that is gone or was renamed", maxNames)
+		v.report.Unsure = fmt.Sprintf("more than %d names changed or are in directories that changed: the rest is not listed, nor what was removed or renamed", maxNames)
 	case l.many:
-		v.report.Unsure = fmt.Sprintf("there were more than %d files: nothing that is gone or was renamed is listed", maxNames)
+		v.report.Unsure = fmt.Sprintf("there were more than %d files: what was removed or renamed is not listed", maxNames)
 	case !whole:
-		v.report.Unsure = "the names of the start were lost with the supervisor: nothing that is gone or was renamed is listed"
+		v.report.Unsure = "the names at the start were lost with the supervisor: what was removed or renamed is not listed"
 	}
 	v.report.Differences = d.list(v, deps)
 }
@@ -74,7 +74,7 @@ func (d *differ) match() {
 	}
 	for _, e := range d.l.dirs {
 		d.ends[e.path] = e
-		if was := start.at(e.path, e.ino); was != nil && was.path == e.path {
+		if was := start.listingFor(e.path, e.ino); was != nil && was.path == e.path {
 			take(e, was)
 		}
 	}
@@ -110,7 +110,7 @@ func (d *differ) compare() {
 			d.name(joinPath(e.path, n.name), n, o, is)
 		})
 		for name, o := range was {
-			d.lost(joinPath(e.from.path, name), o)
+			d.recordLost(joinPath(e.from.path, name), o)
 		}
 	}
 	for _, l := range d.l.start.dirs {
@@ -120,7 +120,7 @@ func (d *differ) compare() {
 		if d.rows[l.path] == nil {
 			d.rows[l.path] = &Difference{Kind: KindDeleted, Type: "dir"}
 		}
-		eachName(l.list, func(n named) { d.lost(joinPath(l.path, n.name), n) })
+		eachName(l.list, func(n named) { d.recordLost(joinPath(l.path, n.name), n) })
 	}
 }
 
@@ -157,7 +157,7 @@ func (d *differ) row(at string, kind Kind, o, n named) *Difference {
 	return r
 }
 
-func (d *differ) lost(at string, o named) {
+func (d *differ) recordLost(at string, o named) {
 	if o.typ == unix.DT_DIR && d.l.start.byPath[at] != nil {
 		return // it has a row of its own
 	}
@@ -191,8 +191,8 @@ func (d *differ) renames() {
 	}
 }
 
-// changed lists a file whose name is the same.
-func (d *differ) changed(at string, f *changedFile, whole bool) {
+// recordChange lists a file whose name is the same.
+func (d *differ) recordChange(at string, f *changedFile, whole bool) {
 	r := &Difference{Kind: KindModified, Type: typeOf(byte(f.st.Mode & unix.S_IFMT >> 12)), Mode: uint32(f.st.Mode) & 0o7777, Size: int64(f.st.Size)}
 	if !whole && f.st.Mask&unix.STATX_BTIME != 0 && nanos(f.st.Btime) >= d.l.began {
 		r.Kind = KindAdded

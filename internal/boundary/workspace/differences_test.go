@@ -316,7 +316,7 @@ func TestDirectoriesThatDidNotChange(t *testing.T) {
 		want string
 	}{{"a", 5, "a"}, {"b", 5, "b"}, {"c", 5, "a"}, {"", 0, ""}, {"c", 0, "none"}, {"a", 6, "none"}} {
 		got := "none"
-		if l := n.at(tt.path, tt.ino); l != nil {
+		if l := n.listingFor(tt.path, tt.ino); l != nil {
 			got = l.path
 		}
 		if got != tt.want {
@@ -330,7 +330,7 @@ func TestUnsureDifferences(t *testing.T) {
 	for want, l := range map[string]*endWalk{
 		"more than":             newEndWalk(newNames(), 0),
 		"there were more than":  newEndWalk(nil, 0),
-		"the names of the star": newEndWalk(nil, 0),
+		"the names at the star": newEndWalk(nil, 0),
 		"":                      newEndWalk(newNames(), 0),
 	} {
 		switch want {

@@ -51,10 +51,10 @@ func (s *scan) repositoryOf(top int, name string) (dir, why string) {
 	if err != nil {
 		return "", err.Error()
 	}
-	if _, ok := s.within(at); ok {
+	if _, ok := s.relativeToRoot(at); ok {
 		return "", ""
 	}
-	if !s.ours(gitdir) {
+	if !s.ownedByOwner(gitdir) {
 		return "", "it belongs to another user"
 	}
 	if _, ok := readFile(gitdir, "commondir", maxPointer); !ok {
@@ -70,7 +70,7 @@ func (s *scan) repositoryOf(top int, name string) (dir, why string) {
 		return "", err.Error()
 	}
 	switch {
-	case !s.ours(common):
+	case !s.ownedByOwner(common):
 		return "", "it belongs to another user"
 	case path.Dir(path.Dir(at)) != base || path.Base(path.Dir(at)) != "worktrees":
 		return "", "it is not among the worktrees of its repository"
@@ -154,8 +154,8 @@ func hasName(dir int, name string) bool {
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
 }
 
-// ours reports whether fd belongs to the owner of the tree.
-func (s *scan) ours(fd int) bool {
+// ownedByOwner reports whether fd belongs to the owner of the tree.
+func (s *scan) ownedByOwner(fd int) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && st.Uid == s.found.Owner
 }

@@ -192,7 +192,7 @@ func ReadFacts(r io.Reader, visit func(Fact) error) (FactsHeader, error) {
 		var err error
 		if n == 1 {
 			if err = json.Unmarshal(in.Bytes(), &h); err == nil && h.Version != 1 {
-				err = fmt.Errorf("version %d is not known", h.Version)
+				err = fmt.Errorf("unknown version %d", h.Version)
 			}
 		} else {
 			var f Fact
@@ -218,7 +218,7 @@ func parseFact(line []byte) (Fact, error) {
 	var f Fact
 	end := bytes.LastIndexByte(line, '"') + 1
 	if end < 2 || len(line) < end+2 || line[0] != '[' || line[len(line)-1] != ']' {
-		return f, errors.New("it is no file")
+		return f, errors.New("it does not describe a file")
 	}
 	var name Name
 	if text := line[1:end]; bytes.IndexByte(text, '\\') < 0 {

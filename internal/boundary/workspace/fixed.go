@@ -22,7 +22,7 @@ func Fixed(rules ...policy.PathRule) Option {
 // statFixed remembers what the paths of Fixed are in this tree.
 func (s *scan) statFixed() {
 	for _, r := range s.fixed {
-		rel, ok := s.within(r.Path)
+		rel, ok := s.relativeToRoot(r.Path)
 		if !ok {
 			continue
 		}
@@ -42,9 +42,9 @@ func statBeneath(root int, rel string, st *unix.Statx_t) error {
 	return statAt(fd, append([]byte(path.Base(rel)), 0), st)
 }
 
-// replaced lists, after the walk, the paths over which something was mounted and whose
+// listReplaced lists, after the walk, the paths over which something was mounted and whose
 // names lead to something else at the end.
-func (v *settle) replaced() {
+func (v *settle) listReplaced() {
 	for _, r := range v.t.Fixed {
 		v.compare(&r, r.Mode&typeMask != typeDir)
 	}

@@ -51,7 +51,7 @@ func TestFixedPaths(t *testing.T) {
 	for _, name := range []string{"removed", "heldx", "linked", "closed", "held"} {
 		must(t, os.RemoveAll(w+"/"+name))
 	}
-	v.replaced()
+	v.listReplaced()
 	got := map[Name]string{}
 	for _, f := range v.report.Flagged {
 		got[f.Path] += string(f.Change) + " " + f.Rule + ": " + f.Reason

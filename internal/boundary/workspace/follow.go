@@ -67,7 +67,7 @@ func (s *scan) follow(target string, met func(located)) located {
 // lookup finds what is at a path none of whose directories is a link: in the
 // tree that is laid over the workspace, or else on the host.
 func (s *scan) lookup(full string) (located, error) {
-	if rel, ok := s.within(full); ok && s.over != "" {
+	if rel, ok := s.relativeToRoot(full); ok && s.over != "" {
 		at, err := statWithoutLinks(s.over+"/"+rel, full)
 		if err == nil && at.st.Mode&typeMask == unix.S_IFCHR && at.st.Rdev_major == 0 && at.st.Rdev_minor == 0 {
 			return at, unix.ENOENT // the mark of an overlay for a deleted name

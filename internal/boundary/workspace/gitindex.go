@@ -17,7 +17,7 @@ import (
 const maxIndexed = 256 << 20
 
 // errIndex is an index, or a reftable, that git did not write.
-var errIndex = errors.New("git's own programs do not write one like it")
+var errIndex = errors.New("git does not write such a file")
 
 // eachIndexed calls visit with every path in a git index (gitformat-index(5)) and with
 // its entry. Object names have hash bytes. Whatever git would read differently than in
@@ -138,7 +138,7 @@ func indexHarm(data []byte, hash int, visit func(name []byte)) string {
 	why := ""
 	harm := func(name []byte) {
 		if why == "" && !checkable(name) {
-			why = fmt.Sprintf("git would write %q by it", short(name))
+			why = fmt.Sprintf("it would make git write %q", short(name))
 		}
 	}
 	err := eachIndexed(data, hash, func(name, _ []byte) {
@@ -290,13 +290,13 @@ func isIndex(name []byte) bool {
 var inRepository = &Rule{Pattern: ".git", Reason: "git writes through it"}
 
 // poisoned is the rule for an index that git did not write.
-var poisoned = &Rule{Pattern: ".git/index", Reason: "git writes to any path that stands in it; git reset makes a new one"}
+var poisoned = &Rule{Pattern: ".git/index", Reason: "git writes to any path listed in it; git reset makes a new one"}
 
 // gitFile takes links and poisoned indexes out of what git writes to by name.
 // True ends the matter.
 func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh bool) (bool, error) {
 	if e.typ == unix.DT_LNK && d.gits() {
-		if old := v.gitLinks[w.at(e)]; old != nil && old.Ino == st.Ino && old.Ctime == nanos(st.Ctime) {
+		if old := v.gitLinks[w.pathTo(e)]; old != nil && old.Ino == st.Ino && old.Ctime == nanos(st.Ctime) {
 			return true, nil
 		}
 		return true, v.moveOut(w, d, e, inRepository, "a link appeared in a repository during the run")
@@ -310,7 +310,7 @@ func (v *settle) gitFile(w *walker, d *dir, e entry, st *unix.Statx_t, fresh boo
 			return true, v.moveOut(w, d, e, e.rule, why)
 		}
 	}
-	if d.git && (fresh || !v.known(w.path)) {
+	if d.git && (fresh || !v.knownRepository(w.path)) {
 		if why := v.gitIndex(w, d, e, st); why != "" {
 			return true, v.moveOut(w, d, e, poisoned, why)
 		}
@@ -354,12 +354,12 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 	defer v.budget.reading.Unlock()
 	data, ok := readFile(d.fd, string(e.name()), maxIndexed)
 	if !ok {
-		return "it cannot be read, or is larger than git's are"
+		return "it cannot be read, or is larger than git makes it"
 	}
 	top, _ := strings.CutSuffix("/"+string(w.path), "/.git")
 	secret := ""
 	hash := hashSize(v.configOf(w, d))
-	if v.budget.over() {
+	if v.budget.isExhausted() {
 		return unread // it was stopped while that was read
 	}
 	why := indexHarm(data, hash, func(name []byte) {
@@ -367,7 +367,7 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 			secret = string(name)
 		}
 	})
-	if why == "" && v.budget.over() {
+	if why == "" && v.budget.isExhausted() {
 		return unread
 	}
 	if why == "" {
@@ -375,7 +375,7 @@ func (v *settle) gitIndex(w *walker, d *dir, e entry, st *unix.Statx_t) string {
 		v.blindIndex(w, d, e, data, hash)
 	}
 	if why == "" && secret != "" {
-		v.flagged(Flagged{Path: v.full(w.at(e)), Change: Changed, Rule: ".git",
+		v.addFlagged(Flagged{Path: v.full(w.pathTo(e)), Change: Changed, Rule: ".git",
 			Reason: fmt.Sprintf("it names %q, which was hidden; what git tracks is not hidden from the next run", short([]byte(secret)))})
 	}
 	return why

@@ -179,7 +179,7 @@ func harmOfAuthor(data []byte) []string {
 // notGits describes a whole file that git has not written.
 func notGits(data []byte) string {
 	sum := sha256.Sum256(data)
-	return "is not as git writes it (" + hex.EncodeToString(sum[:6]) + ")"
+	return "is not in the form that git writes (" + hex.EncodeToString(sum[:6]) + ")"
 }
 
 // IsGitState reports whether rel, the path of a file in a git directory, is judged by
@@ -231,7 +231,7 @@ func (v *settle) state(d *dir, e entry) string {
 	}
 	data, ok := readFile(d.fd, string(e.name()), maxConfig)
 	if !ok {
-		return "it is no plain file of git's"
+		return "it is not a plain file"
 	}
 	for _, h := range stateHarm[e.rule.Pattern](data) {
 		if !slices.Contains(v.t.States, stateSum(e.rule.Pattern, h)) {
@@ -241,10 +241,10 @@ func (v *settle) state(d *dir, e entry) string {
 	return ""
 }
 
-// unlisted reports whether a file of git's that a rule lists needs no line: the
+// isUnlisted reports whether a file of git's that a rule lists needs no line: the
 // exclude file that git init makes, and the end and the packs of a history that was
 // cloned during the run.
-func (v *settle) unlisted(d *dir, e entry, rel string) bool {
+func (v *settle) isUnlisted(d *dir, e entry, rel string) bool {
 	if e.rule.Where != InGit {
 		return false
 	}

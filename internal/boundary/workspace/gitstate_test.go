@@ -109,15 +109,15 @@ func TestIndexBlind(t *testing.T) {
 		want []string // what each line says
 	}{
 		{"an ordinary entry", indexWith(3, 20, "", plain), nil, nil},
-		{"assumed unchanged", indexWith(3, 20, "", assumed), nil, []string{`marked 1 more as assume-unchanged, "a":`}},
-		{"not checked out", indexWith(3, 20, "", flaggedEntry("a", 0x40, 0x40)), nil, []string{`marked 1 more as skip-worktree, "a":`}},
+		{"assumed unchanged", indexWith(3, 20, "", assumed), nil, []string{`marks 1 more as assume-unchanged, "a":`}},
+		{"not checked out", indexWith(3, 20, "", flaggedEntry("a", 0x40, 0x40)), nil, []string{`marks 1 more as skip-worktree, "a":`}},
 		{"to be added", indexWith(3, 20, "", flaggedEntry("a", 0x40, 0x20)), nil, nil},
 		{"both", indexWith(3, 20, "", assumed, flaggedEntry("b", 0x40, 0x40)), nil, []string{`assume-unchanged, "a":`, `skip-worktree, "b":`}},
 		{"it was so before", indexWith(3, 20, "", assumed), [][]byte{indexWith(3, 20, "", assumed)}, nil},
-		{"one more than before", indexWith(3, 20, "", assumed, other), [][]byte{indexWith(3, 20, "", assumed)}, []string{`marked 1 more as assume-unchanged, "b":`}},
+		{"one more than before", indexWith(3, 20, "", assumed, other), [][]byte{indexWith(3, 20, "", assumed)}, []string{`marks 1 more as assume-unchanged, "b":`}},
 		{"in the one before the last", indexWith(3, 20, "", assumed), [][]byte{indexWith(3, 20, "", plain), indexWith(3, 20, "", assumed)}, nil},
 		{"git could not read the one before", indexWith(3, 20, "", assumed), [][]byte{append(indexWith(3, 20, "", assumed), "123"...)}, []string{`"a"`}},
-		{"many", indexWith(3, 20, "", many...), nil, []string{`marked 7 more as assume-unchanged, "a", "b", "c", "d", "e", …:`}},
+		{"many", indexWith(3, 20, "", many...), nil, []string{`marks 7 more as assume-unchanged, "a", "b", "c", "d", "e", …:`}},
 		{"a list of changes", indexWith(3, 20, table("FSMN", 1), plain), nil, []string{"a list of files that were not changed"}},
 		{"a list of what is untracked", indexWith(3, 20, table("UNTR", 1), plain), nil, []string{"a list of files that git does not track"}},
 		{"both lists, and one was there", indexWith(3, 20, table("UNTR", 1)+table("FSMN", 1), plain), [][]byte{indexWith(3, 20, table("UNTR"))}, []string{"a list of files that were not changed"}},
@@ -159,7 +159,7 @@ func TestSettlePackedReplacements(t *testing.T) {
 		}
 	}
 	must(t, os.Truncate(w+"/.git/packed-refs", maxIndexed+1))
-	if r := settled(t, s); len(r.Flagged) != 1 || !strings.Contains(r.Flagged[0].Reason, "larger than git's") {
+	if r := settled(t, s); len(r.Flagged) != 1 || !strings.Contains(r.Flagged[0].Reason, "larger than git makes it") {
 		t.Errorf("a huge one: %+v", r.Flagged)
 	}
 }

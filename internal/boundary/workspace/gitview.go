@@ -92,7 +92,7 @@ func (s *scan) noteGitFile(w *walker, d *dir, e entry) {
 	if !ok {
 		return
 	}
-	file := w.at(e)
+	file := w.pathTo(e)
 	var sums []byte
 	note := func(what string) {
 		sum := blindOf(file, what)
@@ -132,9 +132,9 @@ func hashOf(data []byte) int {
 
 // blindIndex lists an index that hides more than it did when the run began.
 func (v *settle) blindIndex(w *walker, d *dir, e entry, data []byte, hash int) {
-	file := w.at(e)
+	file := w.pathTo(e)
 	for _, why := range blindReasons(data, hash, v.budget.sharedAt(d.fd), func(what, name string) bool { return v.blind[blindOf(file, what+" "+name)] }) {
-		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index", Reason: why})
+		v.addFlagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/index", Reason: why})
 	}
 }
 
@@ -152,12 +152,12 @@ func blindReasons(data []byte, hash int, shared func(string) []byte, known func(
 	})
 	for _, what := range []string{"assume-unchanged", "skip-worktree"} {
 		if n := counts[what]; n > 0 {
-			out = append(out, fmt.Sprintf("it has marked %d more as %s, %s: git status and git diff do not look at them, and git ls-files -v shows which they are", n, what, andMore(names[what], n)))
+			out = append(out, fmt.Sprintf("it marks %d more as %s, %s: git status and git diff skip them; git ls-files -v lists them", n, what, andMore(names[what], n)))
 		}
 	}
 	for _, t := range [][2]string{{"FSMN", "files that were not changed"}, {"UNTR", "files that git does not track"}} {
 		if counts[t[0]] > 0 {
-			out = append(out, "it has a list of "+t[1]+" now, which git status may believe; git reset makes a new one")
+			out = append(out, "it now has a list of "+t[1]+", which git status may believe; git reset makes a new one")
 		}
 	}
 	return out
@@ -189,11 +189,11 @@ func PackedHarm(now, was []byte) string {
 	if n == 0 {
 		return ""
 	}
-	return replaced(n)
+	return replacedRefs(n)
 }
 
-func replaced(n int) string {
-	return fmt.Sprintf("it has %d more refs/replace: git shows, and checks out, other objects in the place of those that they name; git replace -l lists them", n)
+func replacedRefs(n int) string {
+	return fmt.Sprintf("it has %d more refs/replace: git shows, and checks out, other objects in place of those that they name; git replace -l lists them", n)
 }
 
 // andMore joins names, and says when they are not all.
@@ -207,9 +207,9 @@ func andMore(names []string, n int) string {
 
 // packedRefs lists packed refs that replace other objects than they did.
 func (v *settle) packedRefs(w *walker, d *dir, e entry) {
-	file, n := w.at(e), 0
+	file, n := w.pathTo(e), 0
 	if !v.budget.affordsFile(d.fd, string(e.name()), 1) {
-		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs", Reason: unread + ": git could show, and check out, other objects than it seems"})
+		v.addFlagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs", Reason: unread + ": git could show, and check out, other objects than it seems"})
 		return
 	}
 	v.budget.reading.Lock()
@@ -222,9 +222,9 @@ func (v *settle) packedRefs(w *walker, d *dir, e entry) {
 	}
 	switch {
 	case !ok:
-		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs", Reason: "it cannot be read, or is larger than git's are"})
+		v.addFlagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs", Reason: "it cannot be read, or is larger than git makes it"})
 	case n > 0:
-		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs",
-			Reason: replaced(n)})
+		v.addFlagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/packed-refs",
+			Reason: replacedRefs(n)})
 	}
 }

@@ -39,9 +39,9 @@ func (h *handle) close() { unix.Close(h.fd) }
 // is reports whether the file is of a type, one of S_IFMT.
 func (h *handle) is(kind uint32) bool { return h.st.Mode&typeMask == kind }
 
-// same reports whether both refer to one file. While a handle is open, no other file
+// sameFile reports whether both refer to one file. While a handle is open, no other file
 // gets its number.
-func (h *handle) same(o *handle) bool { return h.st.Ino == o.st.Ino && h.st.Dev == o.st.Dev }
+func (h *handle) sameFile(o *handle) bool { return h.st.Ino == o.st.Ino && h.st.Dev == o.st.Dev }
 
 // named reports whether the name leads to the file now.
 func (h *handle) named(dir int, name string) bool {
@@ -60,7 +60,7 @@ func (h *handle) link() (string, error) {
 // block or act.
 func (h *handle) read() (*os.File, error) {
 	if !h.is(typeReg) {
-		return nil, fmt.Errorf("it is no regular file: %w", unix.EINVAL)
+		return nil, fmt.Errorf("it is not a regular file: %w", unix.EINVAL)
 	}
 	fd, err := unix.Open(selfPath(h.fd), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {

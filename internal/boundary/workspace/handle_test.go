@@ -96,7 +96,7 @@ func TestHandleIsOfAFile(t *testing.T) {
 		return h
 	}
 	a, again, b := open("a"), open("a"), open("b")
-	if !a.same(again) || a.same(b) || !a.named(root, "a") || a.named(root, "b") || a.named(root, "none") {
+	if !a.sameFile(again) || a.sameFile(b) || !a.named(root, "a") || a.named(root, "b") || a.named(root, "none") {
 		t.Error("which file it is")
 	}
 	for name, ok := range map[string]bool{"a": true, "d": false, "l": false} {

@@ -32,7 +32,7 @@ func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, share
 	for _, data := range was {
 		_ = eachStaged(data, size, r, top, shared, func(e staged) { had[e.sum()] = true }) // of one that git refuses nothing is known
 		_ = eachIndexed(data, size, func(name, _ []byte) {
-			if r.hides(top, name) != nil {
+			if r.hidingRule(top, name) != nil {
 				had[string(name)] = true
 			}
 		})
@@ -52,7 +52,7 @@ func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, share
 		}
 	}
 	_ = eachIndexed(now, size, func(name, _ []byte) {
-		rule := r.hides(top, name)
+		rule := r.hidingRule(top, name)
 		if rule != nil && root >= 0 && !had[string(name)] && secretAt(root, string(name), rule) {
 			add(string(name), rule)
 		}
@@ -66,10 +66,10 @@ func (r *Rules) IndexNames(tree int, top string, now []byte, was [][]byte, share
 	return out
 }
 
-// hides finds the rule of the list that hides a file which no repository tracks,
+// hidingRule finds the rule of the list that hides a file which no repository tracks,
 // by its name in the worktree top; nil for none. What the user named is hidden
 // in any case.
-func (r *Rules) hides(top string, name []byte) *Rule {
+func (r *Rules) hidingRule(top string, name []byte) *Rule {
 	base := name[strings.LastIndexByte(string(name), '/')+1:]
 	best := r.secretRuleOf(fold(base, nil), func() string { return path.Join(top, string(name)) })
 	if best == nil || best.Tier == Show || best.Ref == "" {

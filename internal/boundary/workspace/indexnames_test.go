@@ -99,7 +99,7 @@ func TestIndexNames(t *testing.T) {
 	if got := rules.IndexNames(tree, "", indexOf(20, "", many...), nil, none, nil); len(got) != maxIndexNames || got[0].Path != path.Join("m", "000", ".envrc") {
 		t.Errorf("%d of %d names", len(got), len(many))
 	}
-	if got := rules.hides("", []byte(strings.Repeat("d/", 3)+".env")); got == nil || got.Tier != Hide {
+	if got := rules.hidingRule("", []byte(strings.Repeat("d/", 3)+".env")); got == nil || got.Tier != Hide {
 		t.Errorf("a secret far below: %+v", got)
 	}
 }

@@ -56,7 +56,7 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...Option) ([]*Snapsho
 		if *plan, err = ConfirmTree(*plan, root, snap.File()); err != nil {
 			return nil, err
 		}
-		if *plan, err = plan.With(found(*plan, snap, root, viewed)); err != nil {
+		if *plan, err = plan.With(planAdditions(*plan, snap, root, viewed)); err != nil {
 			return nil, err
 		}
 	}
@@ -99,10 +99,10 @@ func hideInReadable(ctx context.Context, plan policy.Plan, rules Rules) (out []p
 	return out, nil
 }
 
-// found is what a scan found. In a workspace that the command sees a view of, only
-// secrets and sockets of the host matter: what a host would execute may be changed
+// planAdditions returns what a scan found. In a workspace that the command sees a view of,
+// only secrets and sockets of the host matter: what a host would execute may be changed
 // there, because a human sees it before it reaches a host.
-func found(plan policy.Plan, snap *Snapshot, root string, viewed bool) policy.Additions {
+func planAdditions(plan policy.Plan, snap *Snapshot, root string, viewed bool) policy.Additions {
 	if root == plan.Workspace {
 		root = ""
 	}

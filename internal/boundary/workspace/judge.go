@@ -23,7 +23,7 @@ func (v *settle) dotGit(w *walker, d *dir, e entry) error {
 	target, cut := strings.CutPrefix(string(bytes.TrimRight(b, "\r\n")), "gitdir: ")
 	switch {
 	case !ok || !cut:
-		return v.moveOut(w, d, e, r, "it appeared during the run and is no plain pointer")
+		return v.moveOut(w, d, e, r, "it appeared during the run and is not a plain pointer")
 	case !v.leadsToRepository(string(w.path), target):
 		return v.moveOut(w, d, e, r, "it appeared during the run and leads to no repository in the workspace")
 	}
@@ -76,7 +76,7 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 	case "config", "config.worktree":
 		b, ok := readFile(d.fd, string(e.name()), maxConfig)
 		if !ok {
-			return "is no plain file"
+			return "is not a plain file"
 		}
 		return configHarm(b, func(value string) bool {
 			fd := v.openInTrees(string(w.path), value)
@@ -103,7 +103,7 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 		b, ok := readFile(d.fd, string(e.name()), maxPointer)
 		target := strings.TrimRight(string(b), "\r\n")
 		if !ok || strings.ContainsAny(target, "\x00\n") || target == "" {
-			return "is no plain pointer"
+			return "is not a plain pointer"
 		}
 		if e.rule.Pattern == "commondir" && v.leadsToRepository(string(w.path), target) {
 			return ""
@@ -127,7 +127,7 @@ func (v *settle) inWorkspace(target string) bool {
 func samplesOnly(dir int, name string) string {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "it is no plain directory"
+		return "it is not a plain directory"
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
@@ -138,7 +138,7 @@ func samplesOnly(dir int, name string) string {
 		}
 	}
 	if len(list) == 1000 || err != nil && !errors.Is(err, io.EOF) {
-		return "cannot be read to its end"
+		return "cannot be read to the end"
 	}
 	return ""
 }

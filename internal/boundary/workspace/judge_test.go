@@ -40,7 +40,7 @@ func TestSamplesOnly(t *testing.T) {
 	must(t, os.Link(w+"/file", w+"/many/last.sample"))
 	for name, want := range map[string]string{
 		"empty": "", "samples": "", "hook": `holds "pre-commit"`, "below": `holds "x.sample"`, "link": `holds "x.sample"`,
-		"many": "cannot be read to its end", "itself": "it is no plain directory", "file": "it is no plain directory", "none": "it is no plain directory",
+		"many": "cannot be read to the end", "itself": "it is not a plain directory", "file": "it is not a plain directory", "none": "it is not a plain directory",
 	} {
 		if got := samplesOnly(dir, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -119,7 +119,7 @@ func TestJudgeFiles(t *testing.T) {
 		{"config", "[core]\n\tworktree = /\n", "core.worktree leaves the workspace"},
 		{"config.worktree", "[alias]\n\tx = y\n", `sets "alias.x"`},
 		{"config.worktree", "[alias]\n\tknown = y\n", ""},
-		{"config", "-", "is no plain file"},
+		{"config", "-", "is not a plain file"},
 		{"info/attributes", "*.c text\n", ""},
 		{"info/attributes", "-", "it assigns programs to files"},
 		{"info/attributes", "* filter=x\n", "it assigns programs to files"},
@@ -130,10 +130,10 @@ func TestJudgeFiles(t *testing.T) {
 		{"commondir", "repo\r\n", ""},
 		{"commondir", "none\n", "it leads out of the workspace"},
 		{"commondir", "/\n", "it leads out of the workspace"},
-		{"commondir", "", "is no plain pointer"},
-		{"commondir", "-", "is no plain pointer"},
-		{"commondir", "repo\nx", "is no plain pointer"},
-		{"commondir", "repo\x00", "is no plain pointer"},
+		{"commondir", "", "is not a plain pointer"},
+		{"commondir", "-", "is not a plain pointer"},
+		{"commondir", "repo\nx", "is not a plain pointer"},
+		{"commondir", "repo\x00", "is not a plain pointer"},
 		{"gitdir", "none/.git\n", ""},
 		{"gitdir", "../ws/x", ""},
 		{"gitdir", "/etc/x\n", "it leads out of the workspace"},

@@ -38,7 +38,7 @@ func (s *scan) findObeyed(ctx context.Context) error {
 	s.obeyAgents()
 	if s.obeyedBy != nil {
 		for _, r := range s.obeyedBy.obeyed {
-			_, in := s.within(string(r.Path))
+			_, in := s.relativeToRoot(string(r.Path))
 			if whole := strings.HasPrefix(string(s.found.Root)+"/", string(r.Path)+"/"); whole && !r.Closed {
 				s.all = &Rule{Pattern: r.Rule, Tier: Deny, Reason: r.Reason}
 				s.warn("%s is %s, or holds it, and stays writable (%s)", r.Rule, s.found.Root, r.Reason)
@@ -80,7 +80,7 @@ func (s *obeyVisitor) beforeRules(w *walker, d *dir, e entry) (bool, error) {
 	if err := s.countEntry(w); err != nil {
 		return false, err
 	}
-	if s.near == nil || e.typ != unix.DT_DIR || s.near[w.at(e)] {
+	if s.near == nil || e.typ != unix.DT_DIR || s.near[w.pathTo(e)] {
 		return false, nil
 	}
 	var below sub

@@ -105,13 +105,13 @@ func openResolved(p string, flags int) (int, error) {
 	})
 }
 
-// within returns the path of p below the root. Both are resolved.
-func (s *scan) within(p string) (string, bool) {
+// relativeToRoot returns the path of p below the root. Both are resolved.
+func (s *scan) relativeToRoot(p string) (string, bool) {
 	return strings.CutPrefix(p, string(s.found.Root)+"/")
 }
 
 func (s *scan) addEnd(full, rule, reason string, st *unix.Statx_t) {
-	rel, ok := s.within(full)
+	rel, ok := s.relativeToRoot(full)
 	if !ok {
 		if full == string(s.found.Root) {
 			s.warn("%s is the workspace itself and stays writable (%s)", rule, reason)
@@ -134,7 +134,7 @@ func (s *scan) addMissing(dir string, missing []string, rule, reason string) {
 		return
 	}
 	full := path.Join(dir, strings.Join(missing, "/"))
-	rel, ok := s.within(full)
+	rel, ok := s.relativeToRoot(full)
 	if !ok {
 		s.outward = append(s.outward, row{Path: Name(full), Rule: rule, Reason: reason})
 		return
@@ -158,7 +158,7 @@ func OpenBeneath(root int, rel string, flags int) (int, error) {
 			return fd, err
 		}
 	}
-	return -1, fmt.Errorf("the tree is being moved about: %w", unix.EAGAIN)
+	return -1, fmt.Errorf("directories of the path keep being moved: %w", unix.EAGAIN)
 }
 
 // fdPath is the host's name of an open file.
@@ -175,7 +175,7 @@ type linkFinder struct {
 func (f *linkFinder) file(w *walker, _ *dir, e entry, _ *unix.Statx_t) error {
 	if e.typ == unix.DT_LNK {
 		f.mu.Lock()
-		f.links = append(f.links, w.at(e))
+		f.links = append(f.links, w.pathTo(e))
 		f.mu.Unlock()
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 // match is Rules.match for an entry of the walk, without what unprotect exempts.
 func (w *walker) match(d *dir, e entry, s *sub) *Rule {
 	best := w.rules.match(dirState{d.states, d.git, d.inGit, d.dep != nil}, e.typ, e.folded, s)
-	if best != nil && w.rules.exempt != nil && w.rules.exempted(w.at(e)) {
+	if best != nil && w.rules.exempt != nil && w.rules.isExempted(w.pathTo(e)) {
 		return nil
 	}
 	w.listed = w.listed || best != nil && e.typ != unix.DT_DIR
@@ -113,7 +113,7 @@ func (l Look) Match(path, name string, dir, link bool) (*Rule, Look) {
 	d := dirState{states: l.states, git: l.git, inGit: l.inGit, dep: l.tree != nil}
 	best := l.rules.match(d, e.typ, folded, &s)
 	below.states = s.states
-	if best != nil && l.rules.exempt != nil && l.rules.exempted(path) {
+	if best != nil && l.rules.exempt != nil && l.rules.isExempted(path) {
 		return nil, below
 	}
 	if best != nil && best.Tier == Flag && best.Dir {

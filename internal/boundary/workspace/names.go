@@ -133,9 +133,9 @@ func (n *names) index() {
 	}
 }
 
-// at returns the listing of a directory with the inode ino, preferably the one that was
-// at path.
-func (n *names) at(path string, ino uint64) *listing {
+// listingFor returns the listing of a directory with the inode ino, preferably the one
+// that was at path.
+func (n *names) listingFor(path string, ino uint64) *listing {
 	all := n.byIno[ino]
 	for _, l := range all {
 		if l.path == path {
@@ -240,7 +240,7 @@ func (l *endWalk) enter(w *walker, d *dir) *changedDir {
 	if l.start == nil || statAt(d.fd, []byte(".\x00"), &st) != nil {
 		return nil
 	}
-	was := l.start.at(string(w.path), d.ino)
+	was := l.start.listingFor(string(w.path), d.ino)
 	if was != nil && was.path == string(w.path) && nanos(st.Ctime) < l.began {
 		was.seen.Store(true)
 		d.was = was
@@ -250,9 +250,9 @@ func (l *endWalk) enter(w *walker, d *dir) *changedDir {
 	return &changedDir{path: string(w.path), ino: d.ino, datable: datable, born: datable && nanos(st.Btime) >= l.began}
 }
 
-// moved reports whether d is new or was at another path: a relative link in it may
+// isMoved reports whether d is new or was at another path: a relative link in it may
 // lead elsewhere now although the link itself is unchanged.
-func (w *walker) moved(d *dir) bool {
+func (w *walker) isMoved(d *dir) bool {
 	if w.atEnd == nil || w.atEnd.start == nil {
 		return false
 	}

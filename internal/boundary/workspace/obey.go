@@ -40,7 +40,7 @@ func (s *scan) obeyConfigs() error {
 			s.remember(f.dir, c)
 		}
 		for _, v := range c.settings {
-			if s.all != nil && s.followed > maxFollowed || s.budget.over() {
+			if s.all != nil && s.followed > maxFollowed || s.budget.isExhausted() {
 				return s.enough()
 			}
 			switch {
@@ -74,7 +74,7 @@ func (s *scan) obeyConfigs() error {
 // enough ends looking for what is obeyed: by its bounds, which the caller knows, or
 // for the time is over.
 func (s *scan) enough() error {
-	if s.budget.over() {
+	if s.budget.isExhausted() {
 		return &BudgetError{At: string(s.found.Root), Files: s.budget.Files()}
 	}
 	return nil

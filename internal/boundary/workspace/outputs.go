@@ -51,7 +51,7 @@ func openOutput(parent int, name string, plan policy.Plan) error {
 		return err
 	}
 	if _, err := dir.Readdirnames(1); !errors.Is(err, io.EOF) || int(st.Uid) != os.Geteuid() || st.Mode&0o7777&^unix.S_ISGID != 0o700 {
-		return errors.New("another run replaced it at once")
+		return errors.New("another run replaced it in the meantime")
 	}
 	if os.Geteuid() == 0 {
 		if err := unix.Lstat(plan.Workspace, &owner); err != nil {

@@ -27,7 +27,7 @@ var errFound = errors.New("found")
 func OtherOwner(ctx context.Context, root string, o Owners) (Name, error) {
 	l := &lister{ctx: ctx, buf: make([]byte, 64<<10)}
 	l.each = func(st *unix.Statx_t) error {
-		if o.other(st) {
+		if o.isOther(st) {
 			return errFound
 		}
 		return nil
@@ -36,7 +36,7 @@ func OtherOwner(ctx context.Context, root string, o Owners) (Name, error) {
 	if err == nil {
 		defer unix.Close(fd)
 		var st unix.Statx_t
-		if err = statAt(fd, []byte(".\x00"), &st); err == nil && o.other(&st) {
+		if err = statAt(fd, []byte(".\x00"), &st); err == nil && o.isOther(&st) {
 			return ".", nil
 		}
 	}
@@ -52,7 +52,7 @@ func OtherOwner(ctx context.Context, root string, o Owners) (Name, error) {
 	return "", nil
 }
 
-func (o Owners) other(st *unix.Statx_t) bool {
+func (o Owners) isOther(st *unix.Statx_t) bool {
 	mine := st.Uid == o.UID || st.Gid == o.GID || slices.Contains(o.Groups, st.Gid)
 	return mine && (st.Uid != o.UID || st.Gid != o.GID)
 }

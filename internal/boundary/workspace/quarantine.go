@@ -95,12 +95,12 @@ func (q *quarantine) slot() (slot, held int, name string, err error) {
 // is being moved out of the tree.
 const maxExchanged = 64
 
-var errExchanged = errors.New("something else was put there again and again: another run is at work in the same tree")
+var errExchanged = errors.New("it was replaced again and again: another run is changing the same tree")
 
-// take moves the file with a name of dir into a slot of its own and completes item from
-// what was in fact moved. exchanged reports that this is not the file that was there at
-// first: that one may be back under the name.
-func (q *quarantine) take(dir int, name string, item *Quarantined) (exchanged bool, err error) {
+// moveToSlot moves the file with a name of dir into a slot of its own and completes item
+// from what was in fact moved. exchanged reports that this is not the file that was there
+// at first: that one may be back under the name.
+func (q *quarantine) moveToSlot(dir int, name string, item *Quarantined) (exchanged bool, err error) {
 	h, err := openHandle(dir, name)
 	if err != nil {
 		return false, err
@@ -119,7 +119,7 @@ func (q *quarantine) take(dir int, name string, item *Quarantined) (exchanged bo
 	} else if err == nil {
 		if is, err = openHandle(held, name); err == nil {
 			defer is.close()
-			exchanged = !is.same(h)
+			exchanged = !is.sameFile(h)
 		}
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (q *quarantine) take(dir int, name string, item *Quarantined) (exchanged bo
 func (q *quarantine) moveByCopy(h *handle, dir int, name string, held int, item *Quarantined) (exchanged bool, err error) {
 	defer loosen(dir)()
 	c := copier{left: maxHeldCopy, afford: q.afford}
-	err = c.put(h, name, held, 0)
+	err = c.copyTo(h, name, held, 0)
 	item.Cut = c.cut
 	switch {
 	case err != nil:
@@ -236,11 +236,11 @@ func (c *copier) entry(dir int, name string, to, depth int) error {
 		return ignoreGone(err)
 	}
 	defer h.close()
-	return c.put(h, name, to, depth)
+	return c.copyTo(h, name, to, depth)
 }
 
-// put copies the file of a handle to a name.
-func (c *copier) put(h *handle, name string, to, depth int) error {
+// copyTo copies the file of a handle to a name.
+func (c *copier) copyTo(h *handle, name string, to, depth int) error {
 	switch h.st.Mode & typeMask {
 	case typeReg:
 		return c.file(h, name, to)

@@ -143,7 +143,7 @@ func TestQuarantineOfWhatIsBeingExchanged(t *testing.T) {
 				link(t, w+"/victim/file", w, "name")
 				for _, name := range []string{"name", "other"} {
 					item := Quarantined{}
-					if _, err := q.take(dir, name, &item); ignoreGone(err) != nil {
+					if _, err := q.moveToSlot(dir, name, &item); ignoreGone(err) != nil {
 						t.Fatal(err)
 					}
 					var st unix.Stat_t
@@ -241,11 +241,11 @@ func TestQuarantineSlots(t *testing.T) {
 	dir := openDir(t, w)
 	for i, name := range []string{"a", "b"} {
 		var item Quarantined
-		if exchanged, err := q.take(dir, name, &item); err != nil || exchanged || string(item.Held) != []string{state + "/quarantine/2/held/a", state + "/quarantine/3/held/b"}[i] {
+		if exchanged, err := q.moveToSlot(dir, name, &item); err != nil || exchanged || string(item.Held) != []string{state + "/quarantine/2/held/a", state + "/quarantine/3/held/b"}[i] {
 			t.Errorf("%s: %+v, %v", name, item, err)
 		}
 	}
-	if _, err := q.take(dir, "none", &Quarantined{}); ignoreGone(err) != nil || err == nil {
+	if _, err := q.moveToSlot(dir, "none", &Quarantined{}); ignoreGone(err) != nil || err == nil {
 		t.Errorf("what is not there: %v", err)
 	}
 	if err := manifest(openDir(t, state+"/quarantine/2"), &Quarantined{}); err == nil {

@@ -108,9 +108,9 @@ func (w *watch) end() {
 
 func (w *watch) wait() { w.ending.Wait() }
 
-// happened returns the handles of the directories in which something happened. It is not ok
-// where the kernel had to drop some.
-func (w *watch) happened() (dirs map[string]bool, ok bool) {
+// changedDirs returns the handles of the directories in which something happened. ok is
+// false if the kernel had to drop some.
+func (w *watch) changedDirs() (dirs map[string]bool, ok bool) {
 	if w.events == nil {
 		return nil, false
 	}
@@ -166,7 +166,7 @@ func (l *endWalk) find(noLinks bool) {
 		return
 	}
 	if noLinks {
-		l.happened, _ = l.known.watch.happened()
+		l.happened, _ = l.known.watch.changedDirs()
 	}
 	l.known.watch.end()
 }

@@ -173,7 +173,7 @@ func TestEitherSignIsEnough(t *testing.T) {
 			must(t, unix.Stat(s.Root+"/src/deep", &st))
 			deep.ctime = st.Ctim.Nano()
 		},
-		"no event": func(s *Snapshot, deep *listing) { s.names.watch.happened() },
+		"no event": func(s *Snapshot, deep *listing) { s.names.watch.changedDirs() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := oldTree(t)

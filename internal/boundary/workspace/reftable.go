@@ -267,11 +267,11 @@ func (v *settle) tables(w *walker, d *dir) {
 	}
 	for _, name := range unread {
 		if !v.blind[blindOf(file, "unread "+name)] {
-			v.flagged(Flagged{Path: v.full(file + "/" + name), Change: Changed, Rule: ".git/reftable", Reason: tablesHarm})
+			v.addFlagged(Flagged{Path: v.full(file + "/" + name), Change: Changed, Rule: ".git/reftable", Reason: tablesHarm})
 			break
 		}
 	}
 	if n > 0 {
-		v.flagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/reftable", Reason: replaced(n)})
+		v.addFlagged(Flagged{Path: v.full(file), Change: Changed, Rule: ".git/reftable", Reason: replacedRefs(n)})
 	}
 }

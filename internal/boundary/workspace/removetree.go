@@ -97,7 +97,7 @@ func (r *treeRemover) empty(h *handle) error {
 	for _, name := range names {
 		err := unix.Unlinkat(list, name, 0)
 		if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EPERM) { // unlink(2) of a directory
-			err = r.move(list, name)
+			err = r.moveToTop(list, name)
 		}
 		if ignoreGone(err) != nil {
 			return err
@@ -106,9 +106,9 @@ func (r *treeRemover) empty(h *handle) error {
 	return nil
 }
 
-// move brings a directory to the top. It must be open to be moved: its ".." is
+// moveToTop brings a directory to the top. It must be open to be moved: its ".." is
 // written to.
-func (r *treeRemover) move(parent int, name string) error {
+func (r *treeRemover) moveToTop(parent int, name string) error {
 	h, err := openHandle(parent, name)
 	if err != nil {
 		return err

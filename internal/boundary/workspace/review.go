@@ -86,7 +86,7 @@ func ReadReview(dir string) (Review, error) {
 		return r, fmt.Errorf("reading the review %s: %w", dir, err)
 	}
 	if r.Version != reviewVersion {
-		return r, fmt.Errorf("reading the review %s: version %d is not known", dir, r.Version)
+		return r, fmt.Errorf("reading the review %s: unknown version %d", dir, r.Version)
 	}
 	return r, nil
 }
@@ -157,7 +157,7 @@ func Reviews(state string) ([]Review, error) {
 		case err != nil:
 			errs = append(errs, err)
 		case r.Session != e.Name():
-			errs = append(errs, fmt.Errorf("the review %s says that it is %q", e.Name(), r.Session))
+			errs = append(errs, fmt.Errorf("the review %s names the session %q", e.Name(), r.Session))
 		default:
 			out = append(out, r)
 		}

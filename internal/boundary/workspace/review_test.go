@@ -37,10 +37,10 @@ func TestReviews(t *testing.T) {
 		t.Errorf("the directory of a review holds %v, %v", names, err)
 	}
 	for _, tt := range []struct{ name, text, want string }{
-		{"a later version", `{"version": 2, "session": "odd"}`, "version 2 is not known"},
-		{"no version", `{"session": "odd"}`, "version 0 is not known"},
+		{"a later version", `{"version": 2, "session": "odd"}`, "unknown version 2"},
+		{"no version", `{"session": "odd"}`, "unknown version 0"},
 		{"no JSON", `x`, "invalid character"},
-		{"the name of another", fmt.Sprintf(`{"version": %d, "session": "older"}`, reviewVersion), `the review odd says that it is "older"`},
+		{"the name of another", fmt.Sprintf(`{"version": %d, "session": "older"}`, reviewVersion), `the review odd names the session "older"`},
 	} {
 		write(t, ReviewsDir(state), "odd/"+ReviewFile, tt.text)
 		if got, err := Reviews(state); err == nil || !strings.Contains(err.Error(), tt.want) || len(got) != 2 {

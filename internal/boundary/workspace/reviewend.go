@@ -46,7 +46,7 @@ func EndReview(ctx context.Context, dir string, died bool) (kept bool, err error
 		err = e.walk(ctx, e.upper, "", 0)
 	}
 	if err != nil {
-		return true, fmt.Errorf("looking through what the run changed: %w", err)
+		return true, fmt.Errorf("comparing what the run changed: %w", err)
 	}
 	if len(e.changed) == 0 {
 		return false, RemoveTree(dir)
@@ -139,7 +139,7 @@ func (e *reviewEnd) walk(ctx context.Context, fd int, at string, depth int) erro
 		}
 		path := joinPath(at, name)
 		if st.Mode&typeMask != typeDir {
-			if !e.same(fd, name, path, &st) {
+			if !e.sameAsLower(fd, name, path, &st) {
 				e.changed[path] = true
 			}
 			continue
@@ -184,9 +184,9 @@ func (e *reviewEnd) merged(ctx context.Context, parent int, name, path string, d
 	return e.walk(ctx, fd, path, depth+1)
 }
 
-// same reports whether a file that is in the upper layer is what the workspace has:
+// sameAsLower reports whether a file that is in the upper layer is what the workspace has:
 // it was opened for writing, or given another time.
-func (e *reviewEnd) same(fd int, name, path string, st *unix.Stat_t) bool {
+func (e *reviewEnd) sameAsLower(fd int, name, path string, st *unix.Stat_t) bool {
 	was, there := e.statOriginal(path)
 	if !there || was.Mode != st.Mode || was.Size != st.Size {
 		return false
@@ -251,7 +251,7 @@ func (e *reviewEnd) compareCopy(ctx context.Context) error {
 		case is.Mode&typeMask == typeDir || was.Same(is.Identity):
 		default:
 			st := unix.Stat_t{Mode: is.Mode, Size: is.Size}
-			if !e.same(e.upper, was.Path, was.Path, &st) {
+			if !e.sameAsLower(e.upper, was.Path, was.Path, &st) {
 				e.changed[was.Path] = true
 			}
 		}
@@ -363,7 +363,7 @@ func stillIs(fd int, was Fact) error {
 		return err
 	}
 	if !was.Same(Identity{Mode: st.Mode, Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino}) {
-		return errors.New("it was changed meanwhile")
+		return errors.New("it changed in the meantime")
 	}
 	return nil
 }

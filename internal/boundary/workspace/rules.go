@@ -66,7 +66,7 @@ var builtInRules = sync.OnceValue(func() Rules { return compile(builtIn(), nil, 
 
 // List returns the entries, in order.
 func (r Rules) List() []Rule {
-	list := slices.DeleteFunc(slices.Clone(builtIn()), func(e Rule) bool { return lacking(e, r.lacks) })
+	list := slices.DeleteFunc(slices.Clone(builtIn()), func(e Rule) bool { return isTakenAway(e, r.lacks) })
 	return append(list, r.own...)
 }
 
@@ -95,7 +95,7 @@ func RulesWith(c Changes) (Rules, error) {
 		if err != nil {
 			return Rules{}, fmt.Errorf("unprotect %q: %w", p, err)
 		}
-		if slices.ContainsFunc(builtIn(), func(e Rule) bool { return lacking(e, []string{clean}) }) {
+		if slices.ContainsFunc(builtIn(), func(e Rule) bool { return isTakenAway(e, []string{clean}) }) {
 			lacks = append(lacks, clean)
 		} else {
 			exempt = append(exempt, clean)
@@ -122,8 +122,8 @@ func RulesWith(c Changes) (Rules, error) {
 	return compile(builtIn(), own, lacks, exempt), nil
 }
 
-// lacking reports whether names takes e away.
-func lacking(e Rule, names []string) bool {
+// isTakenAway reports whether names takes e away.
+func isTakenAway(e Rule, names []string) bool {
 	name := e.Pattern
 	if e.Where == InGit {
 		name = ".git/" + name
@@ -133,18 +133,18 @@ func lacking(e Rule, names []string) bool {
 
 func cleanPattern(p string) (string, error) {
 	if strings.ContainsAny(p, "\x00\n") {
-		return "", errors.New("holds a control character")
+		return "", errors.New("contains a control character")
 	}
 	p = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(p, "/"), "/**"), "/")
 	p = strings.TrimPrefix(p, "./")
 	if p == "" || p == "." || p == "**" {
-		return "", errors.New("would name the whole workspace")
+		return "", errors.New("covers the whole workspace")
 	}
 	if slices.Contains(strings.Split(p, "/"), "..") || path.Clean(p) != p {
 		return "", errors.New("is not a plain path below the workspace")
 	}
 	if strings.Contains(p, "**") {
-		return "", errors.New("holds ** elsewhere than at its end; patterns apply at any depth already")
+		return "", errors.New("may have ** only at its end; patterns match at any depth without it")
 	}
 	return p, nil
 }
@@ -158,7 +158,7 @@ func compile(list, own []Rule, lacks, exempt []string) Rules {
 		} else {
 			e = &own[i-len(list)]
 		}
-		if lacking(*e, lacks) && i < len(list) {
+		if isTakenAway(*e, lacks) && i < len(list) {
 			continue
 		}
 		if e.Tier == Hide || e.Tier == Show {
@@ -185,8 +185,8 @@ func compile(list, own []Rule, lacks, exempt []string) Rules {
 	return r
 }
 
-// exempted reports whether unprotect named path or a directory above it.
-func (r Rules) exempted(path string) bool {
+// isExempted reports whether unprotect named path or a directory above it.
+func (r Rules) isExempted(path string) bool {
 	return slices.ContainsFunc(r.exempt, func(e string) bool {
 		return path == e || strings.HasPrefix(path, e+"/")
 	})

@@ -64,7 +64,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%d %s are more than the %d that can be looked after", e.Have, e.What, e.Max)
+	return fmt.Sprintf("%d %s are more than the %d that can be protected", e.Have, e.What, e.Max)
 }
 
 // Hint names the way out.
@@ -201,12 +201,12 @@ func (s *scan) deny(w *walker, d *dir, e entry) (bool, error) {
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
 		return false, ignoreGone(err)
 	}
-	s.add(newRow(w.at(e), e.rule.Pattern, e.rule.Reason, &st))
+	s.add(newRow(w.pathTo(e), e.rule.Pattern, e.rule.Reason, &st))
 	return false, nil
 }
 
 func (s *scan) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
-	m := newMark(w.at(e), e.rule, st)
+	m := newMark(w.pathTo(e), e.rule, st)
 	if st.Mode&typeMask == typeReg && st.Size <= maxSum && s.summed.Add(int64(st.Size)) <= maxSumAll {
 		m.Sum = sumAt(d.fd, e.name(), maxSum)
 	}
@@ -274,7 +274,7 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 		if err := statAt(d.fd, e.nameZ, &w.st); err != nil {
 			return ignoreGone(err)
 		}
-		r := newRow(w.at(e), "", "", &w.st)
+		r := newRow(w.pathTo(e), "", "", &w.st)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.found.Links = append(s.found.Links, r)
@@ -294,14 +294,14 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	}
 	if st.Mode&0o111 != 0 && d.dep == nil {
 		s.mu.Lock()
-		s.found.Programs = append(s.found.Programs, Name(w.at(e)))
+		s.found.Programs = append(s.found.Programs, Name(w.pathTo(e)))
 		s.mu.Unlock()
 	}
 	if st.Nlink < 2 {
 		return nil
 	}
 	key := inode{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
-	path := w.at(e)
+	path := w.pathTo(e)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.links[key]
@@ -341,7 +341,7 @@ func (s *scan) dotGit(w *walker, d *dir, e entry) error {
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
 		return ignoreGone(err)
 	}
-	path := w.at(e)
+	path := w.pathTo(e)
 	s.add(newRow(path, ".git", "git takes the repository, its config and its hooks from where it points", &st))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -357,7 +357,7 @@ func (s *scan) closed(w *walker, d *dir, e entry, why error) (int, error) {
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
 		return -1, ignoreGone(err)
 	}
-	r := newRow(w.at(e), "", "cannot be read, so nothing is known of what is in it", &st)
+	r := newRow(w.pathTo(e), "", "cannot be read, so nothing is known of what is in it", &st)
 	r.Closed = true
 	s.add(r)
 	s.warn("%q is read-only inside: %v", r.Path, why)
@@ -371,6 +371,6 @@ func (s *scan) warn(format string, args ...any) {
 }
 
 // known: while scanning, everything is there from the start.
-func (s *scan) known([]byte) bool { return true }
+func (s *scan) knownRepository([]byte) bool { return true }
 
 func (s *scan) tree(*dep) {}

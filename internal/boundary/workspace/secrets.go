@@ -32,7 +32,7 @@ func (r *Rules) secret(e *Rule) {
 // secretRule finds the rule that hides e; nil for none. What the user named takes
 // precedence over the list, and an exception over the rule that it restricts.
 func (r *Rules) secretRule(w *walker, d *dir, e entry) *Rule {
-	best := r.secretRuleOf(e.folded, func() string { return w.at(e) })
+	best := r.secretRuleOf(e.folded, func() string { return w.pathTo(e) })
 	if best == nil || best.Tier == Show || best.Ref != "" && d.dep != nil {
 		return nil // keys in installed packages are not secret
 	}
@@ -84,7 +84,7 @@ func (s *scan) beforeRules(w *walker, d *dir, e entry) (bool, error) {
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
 		return false, ignoreGone(err)
 	}
-	r := newRow(w.at(e), rule.Pattern, rule.Reason, &st)
+	r := newRow(w.pathTo(e), rule.Pattern, rule.Reason, &st)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.secrets = append(s.secrets, r); rule.Ref != "" {

@@ -40,7 +40,7 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 	slices.SortFunc(v.report.Flagged, func(a, b Flagged) int { return strings.Compare(string(a.Path), string(b.Path)) })
 	switch {
 	case v.partial:
-		v.report.Unsure = "not everything was looked at: nothing but what is flagged or was moved out is listed"
+		v.report.Unsure = "not everything could be read: only what is flagged or was moved out is listed"
 	case v.differences != nil:
 		v.differences()
 	}
@@ -174,7 +174,7 @@ func (t *tree) full(rel string) Name {
 	return t.Root + "/" + Name(rel)
 }
 
-func (v *settle) flagged(f Flagged) {
+func (v *settle) addFlagged(f Flagged) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.report.Flagged) >= maxFlagged {
@@ -197,7 +197,7 @@ func (v *settle) unchanged(r *row, st *unix.Statx_t) bool {
 		return false
 	}
 	if r.Ctime != nanos(st.Ctime) && !r.Linked && !r.Closed {
-		v.flagged(Flagged{Path: v.full(string(r.Path)), Change: Changed, Rule: r.Rule,
+		v.addFlagged(Flagged{Path: v.full(string(r.Path)), Change: Changed, Rule: r.Rule,
 			Reason: "changed on the host during the run; it was read-only inside (" + r.Reason + ")"})
 	}
 	return true
@@ -211,7 +211,7 @@ func (v *settle) beforeRules(w *walker, d *dir, e entry) (bool, error) {
 	if !v.bases[string(e.name())] {
 		return false, nil
 	}
-	at := w.at(e)
+	at := w.pathTo(e)
 	r := v.places[at]
 	if r == nil || v.ways[at] && e.typ != unix.DT_LNK {
 		return false, nil
@@ -242,7 +242,7 @@ func (v *settle) hasRule(w *walker, d *dir, e entry) bool {
 
 func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 	why := "it was not there when the run began"
-	if v.rows[w.at(e)] != nil {
+	if v.rows[w.pathTo(e)] != nil {
 		why = "it was replaced during the run"
 	}
 	if e.rule.Where == InGit {
@@ -263,7 +263,7 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 
 // moveOut moves e into the quarantine.
 func (v *settle) moveOut(w *walker, d *dir, e entry, r *Rule, why string) error {
-	q := Quarantined{Path: v.full(w.at(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
+	q := Quarantined{Path: v.full(w.pathTo(e)), Rule: r.Pattern, Reason: r.Reason, Why: why, Time: time.Now().UTC()}
 	var st unix.Statx_t
 	if v.waitForOthers() && errors.Is(statAt(d.fd, e.nameZ, &st), unix.ENOENT) {
 		return nil // another run had it for a moment
@@ -272,7 +272,7 @@ func (v *settle) moveOut(w *walker, d *dir, e entry, r *Rule, why string) error 
 	defer v.mu.Unlock()
 	for range maxExchanged {
 		one := q
-		exchanged, err := v.quarantine.take(d.fd, string(e.name()), &one)
+		exchanged, err := v.quarantine.moveToSlot(d.fd, string(e.name()), &one)
 		if err != nil {
 			if ignoreGone(err) != nil {
 				v.errs = append(v.errs, fmt.Errorf("moving %q out of the workspace: %w", q.Path, err))
@@ -289,12 +289,12 @@ func (v *settle) moveOut(w *walker, d *dir, e entry, r *Rule, why string) error 
 }
 
 func (v *settle) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
-	rel := w.at(e)
+	rel := w.pathTo(e)
 	v.mu.Lock()
 	v.seen[rel] = true
 	v.mu.Unlock()
 	m := v.marks[rel]
-	if v.unlisted(d, e, rel) {
+	if v.isUnlisted(d, e, rel) {
 		return v.file(w, d, e, st)
 	}
 	f := Flagged{Path: v.full(rel), Change: Added, Rule: e.rule.Pattern, Reason: e.rule.Reason}
@@ -302,7 +302,7 @@ func (v *settle) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	case m != nil && e.rule.Dir && m.Ino == st.Ino:
 	case m == nil:
 		f.After = v.sum(d, e, st)
-		v.flagged(f)
+		v.addFlagged(f)
 	default:
 		now := newMark(rel, e.rule, st)
 		if m.Ino == now.Ino && m.Size == now.Size && m.Mtime == now.Mtime && m.Ctime == now.Ctime {
@@ -314,7 +314,7 @@ func (v *settle) flag(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 				break
 			}
 		}
-		v.flagged(f)
+		v.addFlagged(f)
 	}
 	return v.file(w, d, e, st)
 }
@@ -343,25 +343,25 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 	if done, err := v.gitFile(w, d, e, st, fresh); done || err != nil {
 		return err
 	}
-	if !fresh && (st.Mode&typeMask == typeReg || !w.moved(d)) {
+	if !fresh && (st.Mode&typeMask == typeReg || !w.isMoved(d)) {
 		return nil
 	}
 	if d.dep != nil {
 		d.dep.changed.Add(1)
 	}
-	f := Flagged{Path: v.full(w.at(e))}
+	f := Flagged{Path: v.full(w.pathTo(e))}
 	switch st.Mode & typeMask {
 	case typeReg:
 		if st.Nlink > 1 {
-			v.noteLink(w.at(e), st)
+			v.noteLink(w.pathTo(e), st)
 		}
 		if st.Mode&0o111 == 0 {
 			return nil
 		}
 		if st.Mode&(unix.S_ISUID|unix.S_ISGID) == 0 {
-			if d.dep == nil && e.rule == nil && nanos(st.Btime) <= v.snap.began+int64(clockSlack) && st.Mask&unix.STATX_BTIME != 0 && !v.programs[w.at(e)] {
+			if d.dep == nil && e.rule == nil && nanos(st.Btime) <= v.snap.began+int64(clockSlack) && st.Mask&unix.STATX_BTIME != 0 && !v.programs[w.pathTo(e)] {
 				f.Change, f.Reason = Mode, "it was there, and became a program"
-				v.flagged(f)
+				v.addFlagged(f)
 			}
 			return nil
 		}
@@ -379,6 +379,6 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 			return nil
 		}
 	}
-	v.flagged(f)
+	v.addFlagged(f)
 	return nil
 }

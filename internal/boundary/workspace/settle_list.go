@@ -16,18 +16,18 @@ func (v *settle) open(t *tree, external bool) (fd int, why string, err error) {
 		var st unix.Stat_t
 		if fd, err = openAt(int(v.snap.held.Fd()), []byte(".\x00")); err == nil && unix.Fstat(fd, &st) == nil && st.Nlink == 0 {
 			unix.Close(fd)
-			return -1, fmt.Sprintf("%q is gone: nothing in it was looked at", t.Root), nil
+			return -1, fmt.Sprintf("%q is gone: its contents were not checked", t.Root), nil
 		}
 		if err == nil {
-			if from, moved := v.snap.moved(t); moved {
-				v.warn("%q was moved during the run: what was left in it was looked through at %q", from, t.Root)
+			if from, moved := v.snap.followMove(t); moved {
+				v.warn("%q was moved during the run: it was checked at %q", from, t.Root)
 			}
 			return fd, "", nil
 		}
 	}
 	fd, err = openResolved(string(t.Root), unix.O_RDONLY|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) {
-		return -1, fmt.Sprintf("%q is gone: nothing in it was looked at", t.Root), nil
+		return -1, fmt.Sprintf("%q is gone: its contents were not checked", t.Root), nil
 	}
 	if err != nil {
 		return -1, "", err
@@ -39,20 +39,20 @@ func (v *settle) open(t *tree, external bool) (fd int, why string, err error) {
 	}
 	if st.Ino != t.Ino || st.Dev != t.Dev {
 		unix.Close(fd)
-		return -1, fmt.Sprintf("%q was moved or replaced: another directory is in its place, which was left alone, and what the run left in the one that was there was not looked at", t.Root), nil
+		return -1, fmt.Sprintf("%q was moved or replaced: the directory now in its place was left alone, and what the run left in the original was not checked", t.Root), nil
 	}
 	return fd, "", nil
 }
 
 // listWhole lists what is known only when the whole tree was walked.
 func (v *settle) listWhole() {
-	v.replaced()
+	v.listReplaced()
 	for _, in := range v.indexes {
 		v.listStaged(in)
 	}
 	for _, t := range v.deps {
 		if n := t.changed.Load(); n > 0 && v.marks[t.path] != nil {
-			v.flagged(Flagged{Path: v.full(t.path), Change: Changed, Rule: t.rule.Pattern, Reason: t.rule.Reason, Files: n})
+			v.addFlagged(Flagged{Path: v.full(t.path), Change: Changed, Rule: t.rule.Pattern, Reason: t.rule.Reason, Files: n})
 		}
 	}
 	if len(v.unexamined) > 0 {
@@ -61,12 +61,12 @@ func (v *settle) listWhole() {
 	}
 	for rel, m := range v.marks {
 		if !v.seen[rel] && v.rows[rel] == nil {
-			v.flagged(Flagged{Path: v.full(rel), Change: Removed, Rule: m.Rule, Reason: "was there when the run began", Before: m.Sum})
+			v.addFlagged(Flagged{Path: v.full(rel), Change: Removed, Rule: m.Rule, Reason: "was there when the run began", Before: m.Sum})
 		}
 	}
 	for _, l := range v.links {
 		if int(l.nlink) > len(l.paths) && v.rows[l.paths[0]] == nil {
-			v.flagged(Flagged{Path: v.full(l.paths[0]), Change: HardLink, Reason: "another name of it was not found in the workspace"})
+			v.addFlagged(Flagged{Path: v.full(l.paths[0]), Change: HardLink, Reason: "it has another name that was not found in the workspace"})
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (v *settle) repository(w *walker, d *dir) error {
 	return nil
 }
 
-func (v *settle) known(path []byte) bool { return v.repos[string(path)] }
+func (v *settle) knownRepository(path []byte) bool { return v.repos[string(path)] }
 
 // closed opens a directory that was made unreadable during the run, so that
 // nothing hides in it, and takes one that is too deep to be looked at.
@@ -93,10 +93,10 @@ func (v *settle) closed(w *walker, d *dir, e entry, why error) (int, error) {
 		return -1, nil
 	}
 	if fd, err := h.openOwned(); err == nil {
-		v.warn("%q had been made unreadable during the run and was opened again", v.full(w.at(e)))
+		v.warn("%q had been made unreadable during the run and was opened again", v.full(w.pathTo(e)))
 		return fd, nil
 	}
-	v.warn("%q cannot be read: %v", v.full(w.at(e)), why)
+	v.warn("%q cannot be read: %v", v.full(w.pathTo(e)), why)
 	return -1, nil
 }
 

@@ -120,8 +120,8 @@ func (s *Snapshot) Release() {
 	}
 }
 
-// moved gives a tree that was held the path that it has now.
-func (s *Snapshot) moved(t *tree) (from Name, is bool) {
+// followMove gives a tree that was held the path that it has now.
+func (s *Snapshot) followMove(t *tree) (from Name, is bool) {
 	at, err := fdPath(int(s.held.Fd()))
 	if err != nil || Name(at) == t.Root {
 		return "", false
@@ -327,7 +327,7 @@ func Load(r io.Reader) (*Snapshot, error) {
 		return nil, fmt.Errorf("reading workspace journal: %w", err)
 	}
 	if j.Version != 1 || len(j.Trees) == 0 {
-		return nil, fmt.Errorf("reading workspace journal: version %d is not known", j.Version)
+		return nil, fmt.Errorf("reading workspace journal: unknown version %d", j.Version)
 	}
 	var exempt []string
 	for _, e := range j.Exempt {

@@ -162,7 +162,7 @@ func (s *indexMatcher) step(d *stagedDir, name []byte, from, end int, typ byte) 
 		s.heads[string(name[:d.end])] = true
 	}
 	rule := s.rules.match(dirState{states: d.states, git: d.git, dep: d.dep}, typ, folded, &more)
-	if rule != nil && s.rules.exempt != nil && s.rules.exempted(s.prefix+string(name[:end])) {
+	if rule != nil && s.rules.exempt != nil && s.rules.isExempted(s.prefix+string(name[:end])) {
 		rule = nil
 	}
 	below := stagedDir{end: end, states: more.states, dep: d.dep, git: typ == unix.DT_DIR && s.repos[string(name[:end])]}
@@ -236,7 +236,7 @@ type newStaged struct {
 
 // noteStaged notes what an index has under listed names and had not at the start.
 func (v *settle) noteStaged(w *walker, d *dir, e entry, data []byte, hash int) {
-	in := &newStaged{index: v.full(w.at(e)), top: worktree(string(v.full(string(w.path))), d.fd), hash: hash}
+	in := &newStaged{index: v.full(w.pathTo(e)), top: worktree(string(v.full(string(w.path))), d.fd), hash: hash}
 	top, ok := strings.CutPrefix(in.top, string(v.t.Root)+"/")
 	if !ok {
 		top = ""
@@ -296,10 +296,10 @@ func (v *settle) listStaged(in *newStaged) {
 		}
 	}
 	for _, at := range order {
-		v.flagged(*rows[at])
+		v.addFlagged(*rows[at])
 	}
 	if in.more > 0 {
-		v.flagged(Flagged{Path: in.index, Change: Changed, Rule: ".git", Files: in.more,
+		v.addFlagged(Flagged{Path: in.index, Change: Changed, Rule: ".git", Files: in.more,
 			Reason: "it has more names that a host would obey than are listed; git checkout and git restore write them"})
 	}
 }

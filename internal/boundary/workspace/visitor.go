@@ -27,6 +27,6 @@ type visitor interface {
 	// closed: a directory that cannot be read, or is too deep to be named. It may
 	// return a descriptor of it with which the walk continues, else -1.
 	closed(w *walker, d *dir, e entry, why error) (int, error)
-	// known reports whether path was a repository from the start.
-	known(path []byte) bool
+	// knownRepository reports whether path was a repository from the start.
+	knownRepository(path []byte) bool
 }

@@ -85,7 +85,7 @@ type walk struct {
 	err  error
 }
 
-var errTooDeep = errors.New("too deep to be read")
+var errTooDeep = errors.New("nested too deeply to be read")
 
 // run walks the tree below root, which it does not close.
 func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v visitor, m walkMemory) error {
@@ -212,13 +212,13 @@ func (w *walker) entry(d *dir, e entry, subs *[]sub) error {
 		if err := w.v.flag(w, d, e, st); err != nil {
 			return err
 		}
-		s.dep = &dep{path: w.at(e), rule: e.rule}
+		s.dep = &dep{path: w.pathTo(e), rule: e.rule}
 		w.v.tree(s.dep)
 	case !enter:
 		return w.other(d, e, st)
 	}
 	if enter {
-		if d.git && !s.inGit && isRefDir(e.folded) && w.v.known(w.path) {
+		if d.git && !s.inGit && isRefDir(e.folded) && w.v.knownRepository(w.path) {
 			s.inGit = true
 		}
 		s.repo = d.repo || d.git && isRefDir(e.folded)
@@ -364,5 +364,5 @@ func (w *walker) join(path, name []byte) []byte {
 	return append(path, name...)
 }
 
-// at is the path of e in the current directory.
-func (w *walker) at(e entry) string { return string(w.join(nil, e.name())) }
+// pathTo is the path of e in the current directory.
+func (w *walker) pathTo(e entry) string { return string(w.join(nil, e.name())) }

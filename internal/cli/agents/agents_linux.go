@@ -29,11 +29,11 @@ func Command(world *command.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "agents",
-		Short: "List the agent programs that run by a preset, and which are installed",
-		Long: `List the presets: for which agent program each is, where that is installed and in
-which version. A program is asked for its version with an empty home, and without
-network unless this user may make no namespaces. A preset is a file that you can
-write or change: see docs/agents.md.`,
+		Short: "List the agents that have a preset, and which are installed",
+		Long: `List the presets: the agent program of each, where it is installed, and its version.
+The program reports the version itself, started with an empty home, and without network
+unless this user cannot create namespaces. A preset is a file that you can write or
+change: see docs/agents.md.`,
 		Example: "  holdfast agents\n  holdfast agents --json\n  holdfast agents changes claude",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -38,9 +38,9 @@ func newAgentChanges(a *app) *cobra.Command {
 		Long: `An agent has copies of the settings that your own sessions obey: hooks, servers,
 permissions, instructions. What it changes there waits here until you apply or
 drop it. Without a flag the changes are shown, and at the end the command that
-applies what was shown and nothing else: --apply DIGEST. Of JSON the changed values
-alone are put in, where yours are what the agent was given; another file must be as
-it was when it was copied.`,
+applies what was shown and nothing else: --apply DIGEST. In a JSON file only the
+changed values are written, and only where your value is still the one the agent was
+given; any other file must be unchanged since it was copied.`,
 		Example: "  holdfast agents changes\n  holdfast agents changes claude\n  holdfast agents changes claude --apply 3f786850e387550fdab836ed7e6dc881",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -72,10 +72,10 @@ it was when it was copied.`,
 			return a.showChanges(c.Context(), all, host.Home, id)
 		},
 	}
-	c.Flags().StringVar(&apply, "apply", "", "put the changes into your files that were shown with this `DIGEST`")
+	c.Flags().StringVar(&apply, "apply", "", "apply to your files the changes shown with this `DIGEST`")
 	c.Flags().BoolVar(&drop, "drop", false, "forget the changes")
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON")
-	c.Flags().StringVar(&id, "id", "", "ID of the run whose changes are meant (default: all)")
+	c.Flags().StringVar(&id, "id", "", "only the changes of the run with this `ID` (default: all)")
 	c.MarkFlagsMutuallyExclusive("apply", "drop", "json")
 	return c
 }
@@ -110,7 +110,7 @@ func (a *app) applyAll(all []*state.Changes, name, digest string) error {
 		return err
 	}
 	if digest != now {
-		return command.Usage(errors.New("what waits is not what was shown with that digest"), "look at it, and take the digest from its last line: holdfast agents changes "+name)
+		return command.Usage(errors.New("the waiting changes are not those shown with that digest"), "show them, and take the digest from the last line: holdfast agents changes "+name)
 	}
 	failed := false
 	for _, c := range slices.Backward(all) {
@@ -167,12 +167,12 @@ func (a *app) showChanges(ctx context.Context, all []*state.Changes, home, id st
 
 // showDigests names, for each agent, the command that applies what was shown.
 func (a *app) showDigests(all []*state.Changes, id string) error {
-	of := map[string][]*state.Changes{}
+	byPreset := map[string][]*state.Changes{}
 	for _, c := range all {
-		of[c.Preset] = append(of[c.Preset], c)
+		byPreset[c.Preset] = append(byPreset[c.Preset], c)
 	}
-	for _, preset := range slices.Sorted(maps.Keys(of)) {
-		digest, err := state.Digest(of[preset])
+	for _, preset := range slices.Sorted(maps.Keys(byPreset)) {
+		digest, err := state.Digest(byPreset[preset])
 		if err != nil {
 			return err
 		}
@@ -180,7 +180,7 @@ func (a *app) showDigests(all []*state.Changes, id string) error {
 		if id != "" {
 			name += " --id " + text.Line(id)
 		}
-		fmt.Fprintf(a.Stdout, "\nto put what is shown into your files: holdfast agents changes %s --apply %s\nto forget it: holdfast agents changes %s --drop\n", name, digest, name)
+		fmt.Fprintf(a.Stdout, "\nto apply what is shown to your files: holdfast agents changes %s --apply %s\nto forget it: holdfast agents changes %s --drop\n", name, digest, name)
 	}
 	return nil
 }

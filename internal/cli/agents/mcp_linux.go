@@ -45,11 +45,11 @@ func newMCPRunCommand(a *app) *cobra.Command {
 		Use:   "run --policy FILE [flags] [--] SERVER [ARG...]",
 		Short: "Run an MCP server that speaks over its standard streams, inside the boundary",
 		Long: `Run SERVER, an MCP server of the stdio transport, inside a boundary of its own,
-for an agent that runs outside: name this command in the agent's settings where
-the server stood. It sees what --policy and the flags say and nothing of your
+for an agent that runs outside: name this command in the agent's settings in
+place of the server. It sees what --policy and the flags allow and nothing of your
 projects: without --workspace its working directory is empty and read-only. Each
-call of a tool stands in the record ('holdfast log show'). When the agent goes
-away, so does the server. The exit status is the server's.`,
+tool call is recorded ('holdfast log show'). When the agent exits, the server is
+ended. The exit status is the server's.`,
 		Example: `  holdfast mcp run --policy ~/.config/holdfast/mcp-files.yaml -- mcp-server-files ~/data
   holdfast mcp run --policy mcp.yaml --ro ~/data -- node server.js
   claude mcp add files -- holdfast mcp run --policy ~/mcp.yaml -- mcp-server-files ~/data`,
@@ -58,8 +58,8 @@ away, so does the server. The exit status is the server's.`,
 			case len(args) == 0:
 				return command.Usage(errors.New("no server given"), "type 'holdfast mcp run --policy FILE -- SERVER'")
 			case flags.Policy == "":
-				return command.Usage(errors.New("no policy given: what the server may see has to be said"),
-					"write a file with the line 'version: 1', which shows it the system alone, and name it with --policy")
+				return command.Usage(errors.New("no policy given: a policy must say what the server may see"),
+					"write a file with the line 'version: 1', which shows the server only the system, and pass it with --policy")
 			}
 			return stdioServer(args[0])
 		},
@@ -68,7 +68,7 @@ away, so does the server. The exit status is the server's.`,
 	c.Flags().SetInterspersed(false)
 	flags.Bind(c)
 	plans.Complete(c)
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what the boundary is made of")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what the boundary is made of")
 	return c
 }
 
@@ -79,7 +79,7 @@ func stdioServer(name string) error {
 		return nil
 	}
 	host, _, _ := strings.Cut(rest, "/")
-	return command.Usage(fmt.Errorf("%s is an address: 'holdfast mcp run' starts servers that speak over their standard streams, not ones that are reached over %s", text.Safe(name), text.Safe(strings.ToUpper(scheme))),
+	return command.Usage(fmt.Errorf("%s is an address: 'holdfast mcp run' starts servers that speak over their standard streams, not servers reached over %s", text.Safe(name), text.Safe(strings.ToUpper(scheme))),
 		"name the address in the agent's settings, and let the agent reach it: holdfast run --allow "+text.Safe(host)+" -- AGENT")
 
 }
@@ -134,7 +134,7 @@ func noWorkspace(a *app) (string, error) {
 		cache = filepath.Join(a.Lookup("HOME"), ".cache")
 	}
 	if !filepath.IsAbs(cache) {
-		return "", command.Usage(errors.New("there is no place for an empty directory: HOME is not set"), "set HOME, or name a directory with --workspace")
+		return "", command.Usage(errors.New("an empty directory for the server cannot be made: HOME is not set"), "set HOME, or name a directory with --workspace")
 	}
 	dir := filepath.Join(cache, "holdfast", "no-workspace")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -145,7 +145,7 @@ func noWorkspace(a *app) (string, error) {
 		return "", fmt.Errorf("making an empty directory for the server: %w", err)
 	}
 	if len(entries) > 0 {
-		return "", command.Usage(fmt.Errorf("%s is there to be empty, and is not", dir), "look at what is in it, and remove it; or name a directory with --workspace")
+		return "", command.Usage(fmt.Errorf("%s must be empty, and is not", dir), "look at what is in it, and remove it; or name a directory with --workspace")
 	}
 	return dir, nil
 }

@@ -34,8 +34,8 @@ func Command(world *command.App) *cobra.Command {
 		Use:   "alerts [SESSION]",
 		Short: "Show what looked like an escape attempt, and why",
 		Long: `Show the alerts that a run raised. SESSION is the name of a run, or the beginning of
-it; without one the newest is meant. An alert refuses nothing: what it is about was
-refused or permitted before. The rules are explained by: holdfast reference rules`,
+it; the default is the newest. An alert refuses nothing: what it reports was refused or
+permitted before. The rules are explained by: holdfast reference rules`,
 		Example: `  holdfast alerts
   holdfast alerts --severity high --all
   holdfast alerts rules credential-denied
@@ -73,7 +73,7 @@ func (f *severityFlag) String() string { return string(*f) }
 func (f *severityFlag) Type() string   { return "SEVERITY" }
 func (f *severityFlag) Set(s string) error {
 	if detect.Severity(s).Level() == 0 {
-		return fmt.Errorf("it is none of %s", strings.Join(severityWords(), ", "))
+		return fmt.Errorf("it is not one of %s", strings.Join(severityWords(), ", "))
 	}
 	*f = severityFlag(s)
 	return nil
@@ -126,7 +126,7 @@ func (a *app) alerts(ctx context.Context, s alertSearch, args []string) error {
 		}
 	}
 	if err == nil && found == 0 && !s.json {
-		a.Note(command.Cyan, "note", "there is no such alert")
+		a.Note(command.Cyan, "note", "there are no such alerts")
 	}
 	if err = errors.Join(err, out.Flush()); err == nil && bad {
 		err = command.Exit(command.ExitFailed)
@@ -151,7 +151,7 @@ func (s alertSearch) log(ctx context.Context, info audit.Info, rows *[]listedAle
 			programs[e.Process.Exec] = e.Process.Executable
 			return nil
 		}
-		one := listed(detect.AlertOf(e), e.Seq)
+		one := newListedAlert(detect.AlertOf(e), e.Seq)
 		if one.Executable == "" {
 			one.Executable = programs[e.Process.Exec]
 		}
@@ -169,7 +169,7 @@ func (s alertSearch) log(ctx context.Context, info audit.Info, rows *[]listedAle
 	})
 }
 
-func listed(one detect.Alert, seq uint64) listedAlert {
+func newListedAlert(one detect.Alert, seq uint64) listedAlert {
 	return listedAlert{
 		Session: one.Session, Seq: seq, Time: one.Time, Rule: one.Rule, Severity: one.Severity, Title: one.Title, Technique: one.Technique,
 		Object: one.Object, Key: one.Key, Count: one.Count, Events: one.Events, PID: one.Process.PID, Executable: one.Process.Executable, Explanation: one.Explanation,

@@ -17,25 +17,25 @@ import (
 )
 
 func newAlertsRelay(a *app) *cobra.Command {
-	var own, of string
+	var own, source string
 	c := &cobra.Command{
 		Use:   "relay",
 		Short: "Record the alerts of another program, and send them to your sinks",
 		Long: `Record alerts that another program writes to standard input, one JSON object a line, and
 send them to the sinks of your policy. The log is a session of its own. Standard output
-says that the log is open, and then of each alert that it is recorded, or why not. It goes
-on until the input ends. The format is in docs/alerts.md.`,
+reports that the log is open, and then, for each alert, that it is recorded, or why not.
+The command runs until the input ends. The format is in docs/alerts.md.`,
 		Example: `  my-check --json | holdfast alerts relay --for my-check
   my-check --json | holdfast alerts relay --policy ci.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
-			return a.relay(ctx, own, of)
+			return a.relay(ctx, own, source)
 		},
 	}
 	c.Flags().Var((*command.TextFlag)(&own), "policy", "policy FILE that says where alerts go, instead of your own")
-	c.Flags().Var((*command.TextFlag)(&of), "for", "what the alerts are of, in a few WORDS; log list shows them")
+	c.Flags().Var((*command.TextFlag)(&source), "for", "what the alerts are about, in a few WORDS; log list shows them")
 	return c
 }
 
@@ -52,12 +52,12 @@ type relayAnswer struct {
 const mostFor = 100
 
 // relay records what comes in until the input ends, or the user wants an end.
-func (a *app) relay(ctx context.Context, own, of string) error {
-	if len([]rune(of)) > mostFor {
+func (a *app) relay(ctx context.Context, own, source string) error {
+	if len([]rune(source)) > mostFor {
 		return command.Usage(fmt.Errorf("--for has more than %d characters", mostFor), "name the program alone: holdfast alerts relay --for my-check")
 	}
-	if of == "" {
-		of = "alerts relay"
+	if source == "" {
+		source = "alerts relay"
 	}
 	r, err := archive.Open(a.App)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *app) relay(ctx context.Context, own, of string) error {
 	if err != nil {
 		return err
 	}
-	relay, err := alert.NewRelay(alert.RelayOptions{Options: options, Log: r.Logs, Keys: r.Keys, For: of})
+	relay, err := alert.NewRelay(alert.RelayOptions{Options: options, Log: r.Logs, Keys: r.Keys, For: source})
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (a *app) relay(ctx context.Context, own, of string) error {
 // error ends it: nothing more can be recorded, read or answered.
 func (a *app) relayAll(ctx context.Context, relay *alert.Relay) (ok bool, err error) {
 	if err := command.WriteJSONLine(a.Stdout, relayAnswer{Ready: true, Session: relay.Session()}); err != nil {
-		return false, fmt.Errorf("answering: %w", err)
+		return false, fmt.Errorf("writing the answer: %w", err)
 	}
 	lines, ended := inputLines(a.Stdin)
 	ok = true

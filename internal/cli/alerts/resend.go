@@ -29,10 +29,10 @@ func newAlertsResend(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "resend [SESSION]",
 		Short: "Send the alerts of a run to the sinks that did not get them",
-		Long: `Send the alerts of a run to the sinks that did not get them, as its record says. Of a
-run that was killed the record does not say it: then all its alerts are sent. SESSION is
-the name of a run, or the beginning of it; without one the newest is meant. The sinks are
-those of your policy; a sink that gets an alert twice knows it by its id.`,
+		Long: `Send the alerts of a run to the sinks that did not get them, as its record
+says. The record of a killed run does not say it: then all its alerts are sent. SESSION
+is the name of a run, or the beginning of it; the default is the newest. The sinks are
+those of your policy; a sink recognises an alert that it gets twice by its id.`,
 		Example:           "  holdfast alerts resend\n  holdfast alerts resend --delivered\n  holdfast alerts resend --policy ci.yaml",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: archive.CompleteSessions(a.App, 0),
@@ -45,7 +45,7 @@ those of your policy; a sink that gets an alert twice knows it by its id.`,
 		},
 	}
 	c.Flags().Var((*command.TextFlag)(&own), "policy", "policy FILE that says where alerts go, instead of your own")
-	c.Flags().BoolVar(&again, "delivered", false, "send also what was delivered")
+	c.Flags().BoolVar(&again, "delivered", false, "also send the alerts that were delivered")
 	return c
 }
 
@@ -62,7 +62,7 @@ func (a *app) resend(ctx context.Context, args []string, own string, again bool)
 	}
 	session := text.Line(info.Session)
 	if info.Open {
-		return command.Usage(fmt.Errorf("the run %s is going on: it sends its alerts itself", session), "wait for its end, then: holdfast alerts resend "+session)
+		return command.Usage(fmt.Errorf("the run %s has not ended: it sends its alerts itself", session), "wait for its end, then: holdfast alerts resend "+session)
 	}
 	options, err := a.alertOptions(own)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *app) resend(ctx context.Context, args []string, own string, again bool)
 	}
 	options.Sinks = slices.DeleteFunc(options.Sinks, func(s policy.AlertSink) bool { return s.Kind == alert.Terminal })
 	if len(options.Sinks) == 0 {
-		return command.Usage(errors.New("your policy has no sink to send alerts to"), "see which there are: docs/policy.md, alerts.sinks; name the file with --policy FILE")
+		return command.Usage(errors.New("your policy has no sink to send alerts to"), "the kinds of sinks are in docs/policy.md, alerts.sinks; name the file with --policy FILE")
 	}
 	bad := false
 	backlog, err := alert.ReadBacklog(ctx, info.Path)
@@ -83,11 +83,11 @@ func (a *app) resend(ctx context.Context, args []string, own string, again bool)
 	if err != nil {
 		return err
 	}
-	return a.resent(session, sinks, backlog, bad)
+	return a.sendBacklog(session, sinks, backlog, bad)
 }
 
-// resent sends a backlog and prints what became of it.
-func (a *app) resent(session string, sinks *alert.Dispatcher, backlog *alert.Backlog, bad bool) error {
+// sendBacklog sends a backlog and prints what became of it.
+func (a *app) sendBacklog(session string, sinks *alert.Dispatcher, backlog *alert.Backlog, bad bool) error {
 	sent, unknown := sinks.Resend(backlog)
 	for _, name := range unknown {
 		a.Note(command.Yellow, "warning", "%s did not get some alerts, and your policy has no such sink", text.Line(name))

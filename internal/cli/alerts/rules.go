@@ -39,7 +39,7 @@ func newAlertsRules(a *app) *cobra.Command {
 			if len(args) > 0 {
 				rules = slices.DeleteFunc(rules, func(r detect.Rule) bool { return r.ID != args[0] })
 				if len(rules) == 0 {
-					return command.Usage(fmt.Errorf("there is no built-in rule %q", text.Line(args[0])), "see what there is with: holdfast alerts rules")
+					return command.Usage(fmt.Errorf("there is no built-in rule %q", text.Line(args[0])), "list them with: holdfast alerts rules")
 				}
 			}
 			switch {
@@ -82,7 +82,7 @@ func newAlertsTest(a *app) *cobra.Command {
 		Use:   "test FILE",
 		Short: "Run the tests of a file of rules, or look for alerts in a record",
 		Long: `Run the tests of a file of rules (*.yaml) or of a directory of them. Any other FILE is
-taken for a record of a run: its events are compared with the rules of today, and
+read as the record of a run: its events are checked against the current rules, and
 the alerts are shown.`,
 		Example: `  holdfast alerts test ~/.config/holdfast/rules/acme.yaml
   holdfast alerts test ~/.local/state/holdfast/log/RUN.jsonl --rules ~/.config/holdfast/rules`,
@@ -166,7 +166,7 @@ func (a *app) replay(ctx context.Context, path, own string, asJSON bool) error {
 		a.Note(command.Yellow, "warning", "a rule could not be evaluated: %s", text.Line(err.Error()))
 	}
 	if found == 0 && !asJSON {
-		a.Note(command.Cyan, "note", "no rule is met")
+		a.Note(command.Cyan, "note", "no rule matches")
 	}
 	if bad {
 		return command.Exit(command.ExitFailed)
@@ -178,6 +178,6 @@ func (a *app) showAlert(one detect.Alert, asJSON bool) error {
 	if asJSON {
 		return command.WriteJSONLine(a.Stdout, one)
 	}
-	_, err := io.WriteString(a.Stdout, a.alertText(listed(one, 0)))
+	_, err := io.WriteString(a.Stdout, a.alertText(newListedAlert(one, 0)))
 	return err
 }

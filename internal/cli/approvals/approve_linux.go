@@ -32,11 +32,11 @@ func Command(world *command.App) *cobra.Command {
 	via := "terminal"
 	c := &cobra.Command{
 		Use:   "approve",
-		Short: "Answer what runs ask: allow or deny what a rule of consent holds back",
-		Long: `Show what waits for an answer in all running sessions of yours, with what exactly
-would happen and what the run did before, and answer it. What nobody answers in
-time is denied. An approval covers the same once more, or for a time, or until the
-run ends, and nothing else. In scripts use the verbs: ID is the beginning of a
+		Short: "Answer the requests of runs: allow or deny what a rule of consent holds back",
+		Long: `Show the requests that wait in all your running sessions, with exactly what would
+happen and what the run did before, and answer them. A request without an answer in
+time is denied. An approval covers the same action once, for a time, or until the run
+ends, and nothing else. In scripts use the subcommands: ID is the beginning of a
 request's name, as 'holdfast approve list' shows it.`,
 		Example: `  holdfast approve
   holdfast approve list
@@ -45,8 +45,8 @@ request's name, as 'holdfast approve list' shows it.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.approveScreen(c, via, untilEmpty) },
 	}
-	c.Flags().BoolVar(&untilEmpty, "until-empty", false, "end when nothing waits any more, for pop-ups")
-	c.Flags().StringVar(&via, "via", via, "how the answers came, for the record")
+	c.Flags().BoolVar(&untilEmpty, "until-empty", false, "exit when nothing waits any more, for pop-up windows")
+	c.Flags().StringVar(&via, "via", via, "how the answers are given, for the record")
 	c.Flags().MarkHidden("via")
 	c.AddCommand(newApproveList(a), newApproveAllow(a), newApproveDeny(a), newApproveGrants(a), newApproveRevoke(a), newApproveWatch(a))
 	return c
@@ -110,9 +110,9 @@ func (a *app) onTerminal() (in, out *os.File, err error) {
 	in, inOK := a.Stdin.(*os.File)
 	out, outOK := a.Stdout.(*os.File)
 	if !inOK || !outOK || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(out.Fd())) {
-		err = errors.New("there is no terminal here to show requests on")
+		err = errors.New("there is no terminal to show requests on")
 	} else if t := a.Lookup("TERM"); t == "" || t == "dumb" {
-		err = fmt.Errorf("the terminal (TERM=%s) cannot be drawn on", text.Line(t))
+		err = fmt.Errorf("the terminal (TERM=%s) cannot show a full screen", text.Line(t))
 	}
 	if err != nil {
 		return nil, nil, command.Usage(err, "use 'holdfast approve list', then 'holdfast approve allow ID' or 'holdfast approve deny ID'")

@@ -120,7 +120,7 @@ func (b *screenState) details(r consent.Request, cols int) []screen.Row {
 	wide = min(wide, cols/3)
 	b.needed = 0
 	for _, l := range what {
-		if b.needed == 0 && ofScope(r, l) {
+		if b.needed == 0 && isScopeLine(r, l) {
 			b.needed = len(out)
 		}
 		style := ""
@@ -147,9 +147,9 @@ func (b *screenState) details(r consent.Request, cols int) []screen.Row {
 	return out
 }
 
-// ofScope reports whether a line shows the scope of an answer, which is shown again
+// isScopeLine reports whether a line shows the scope of an answer, which is shown again
 // when an answer is begun.
-func ofScope(r consent.Request, l consent.Line) bool {
+func isScopeLine(r consent.Request, l consent.Line) bool {
 	return l.Name == string(consent.Once) && l.Text == consent.Words(r, consent.Once, false)
 }
 

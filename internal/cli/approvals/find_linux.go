@@ -2,7 +2,6 @@ package approvals
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 func byID[T any](all []T, name string, id func(T) string, what, list string) (T, error) {
 	var none T
 	if name == "" {
-		return none, command.Usage(fmt.Errorf("the name of the %s is empty", what), "see what there is with: "+list)
+		return none, command.Usage(fmt.Errorf("the name of the %s is empty", what), "list them with: "+list)
 	}
 	var found []T
 	for _, one := range all {
@@ -31,7 +30,7 @@ func byID[T any](all []T, name string, id func(T) string, what, list string) (T,
 	}
 	switch len(found) {
 	case 0:
-		return none, command.Usage(fmt.Errorf("no %s has a name that begins with %q", what, text.Line(name)), "see what there is with: "+list)
+		return none, command.Usage(fmt.Errorf("no %s has a name that begins with %q", what, text.Line(name)), "list them with: "+list)
 	case 1:
 		return found[0], nil
 	}
@@ -85,9 +84,9 @@ func oneName(what string) cobra.PositionalArgs {
 		if len(args) == 1 {
 			return nil
 		}
-		err := errors.New("it is not said which " + what)
+		err := fmt.Errorf("no %s given", what)
 		if len(args) > 1 {
-			err = fmt.Errorf("%d names are given, and each %s is looked at by itself", len(args), what)
+			err = fmt.Errorf("%d names given: name one %s at a time", len(args), what)
 		}
 		return command.Usage(err, "type '"+cmd.CommandPath()+" ID'")
 	}

@@ -44,8 +44,8 @@ func (a *app) newHistory() *history {
 	return s
 }
 
-// of are the lines of a session that are known.
-func (s *history) of(session string) []string {
+// recentLines returns the last lines of a session, as far as they were read.
+func (s *history) recentLines(session string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if lines, ok := s.last[session]; ok {
@@ -54,8 +54,8 @@ func (s *history) of(session string) []string {
 	return []string{"…"}
 }
 
-// look reads what happened before requests that are new.
-func (s *history) look(requests []consent.Request) {
+// readForNew reads what happened before requests that are new.
+func (s *history) readForNew(requests []consent.Request) {
 	fresh := map[string]bool{}
 	s.mu.Lock()
 	for _, r := range requests {
@@ -96,16 +96,16 @@ func (s *history) read(session string) []string {
 	}
 	var out []string
 	for line := range bytes.Lines(text) {
-		if e, ok := recorded(line); ok && worthShowing(e) {
+		if e, ok := parseEvent(line); ok && worthShowing(e) {
 			out = append(out, e.Time.Local().Format(time.TimeOnly)+" "+consent.Visible(strings.TrimSpace(s.lines.Verdict(e)+" "+s.lines.Subject(e)+" "+lines.Because(e))))
 		}
 	}
 	return out[max(0, len(out)-storyLines):]
 }
 
-// recorded is an event of one line of a record, as far as it is shown here. The
-// first line of an end is not whole, nor may the last be.
-func recorded(line []byte) (event.Event, bool) {
+// parseEvent returns the event of one line of a record, with the fields that are shown
+// here. The first line of the part that was read is cut, and the last one may be.
+func parseEvent(line []byte) (event.Event, bool) {
 	var r struct {
 		Time                                 time.Time
 		Action, Object, Verdict, Layer, Rule string

@@ -57,7 +57,7 @@ func newApproveList(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List what waits for an answer, with what exactly would happen",
+		Short:   "List what waits for an answer, with exactly what would happen",
 		Example: "  holdfast approve list\n  holdfast approve list --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -91,7 +91,7 @@ func (a *app) printRequests(to io.Writer, requests []consent.Request, now time.T
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		fmt.Fprintf(out, "%s  %s\n", a.Tint(command.Bold, consent.Visible(r.ID)), head(r, now))
+		fmt.Fprintf(out, "%s  %s\n", a.Tint(command.Bold, consent.Visible(r.ID)), requestHead(r, now))
 		wide, what := 0, consent.Describe(r)
 		for _, l := range what {
 			wide = max(wide, len(l.Name))
@@ -103,8 +103,8 @@ func (a *app) printRequests(to io.Writer, requests []consent.Request, now time.T
 	return out.Flush()
 }
 
-// head is what of a request is not what would happen.
-func head(r consent.Request, now time.Time) string {
+// requestHead says whose request it is, how old, and how long it still waits.
+func requestHead(r consent.Request, now time.Time) string {
 	text := fmt.Sprintf("of %s, asked %s ago, %s left", consent.Visible(r.Session), words.Span(now.Sub(r.Asked)), words.Span(r.Expires.Sub(now)))
 	if r.Count > 1 {
 		text += fmt.Sprintf(", %d times", r.Count)
@@ -116,7 +116,7 @@ func newApproveGrants(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "grants",
-		Short:   "List the approvals that hold",
+		Short:   "List the approvals in force",
 		Example: "  holdfast approve grants\n  holdfast approve grants --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -158,7 +158,7 @@ func (a *app) showGrants(all []consent.Grant, asJSON bool) error {
 	case asJSON:
 		return command.WriteJSON(a.Stdout, rows)
 	case len(rows) == 0:
-		_, err := fmt.Fprintln(a.Stdout, "no approval holds")
+		_, err := fmt.Fprintln(a.Stdout, "no approval is in force")
 		return err
 	}
 	var text strings.Builder
@@ -186,8 +186,8 @@ func newApproveWatch(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch",
 		Short: "Show requests as they come, a line each",
-		Long: `Show requests as they come and how they go, a line each, until you end it (Ctrl-C).
-While it runs, somebody counts as being there to answer.`,
+		Long: `Show requests as they come and how they are answered, a line each, until you end it
+(Ctrl-C). While it runs, requests wait for an answer as if a human were present.`,
 		Example: "  holdfast approve watch\n  holdfast approve watch --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

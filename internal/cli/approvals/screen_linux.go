@@ -36,7 +36,7 @@ func (a *app) approveScreen(c *cobra.Command, via string, untilEmpty bool) error
 	}
 	defer s.Leave() // also of a panic, which is printed after it
 	d := &session{approver: p, screen: s, signals: signals, untilEmpty: untilEmpty, history: a.newHistory(), stderr: a.Stderr, screenState: screenState{quiet: time.Now()}}
-	d.screenState.before = d.history.of
+	d.screenState.before = d.history.recentLines
 	if untilEmpty {
 		d.screenState.quietTime = quietPopup
 	}
@@ -93,7 +93,7 @@ func (d *session) run(ctx context.Context, cancel context.CancelFunc) error {
 		select {
 		case all := <-waits:
 			d.screenState.show(all, time.Now())
-			d.history.look(d.screenState.requests)
+			d.history.readForNew(d.screenState.requests)
 		case k := <-keys:
 			w := d.screenState.press(k)
 			if w.quit {

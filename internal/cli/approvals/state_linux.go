@@ -67,7 +67,7 @@ func (b *screenState) show(all []consent.Waiting, now time.Time) {
 			return
 		}
 	}
-	b.message = b.prompt.request.ID + " waits no more: nothing was answered here"
+	b.message = b.prompt.request.ID + " no longer waits: no answer was given here"
 	b.prompt = nil
 }
 
@@ -168,7 +168,7 @@ func (b *screenState) decide(k screen.Key) {
 	case at < 0:
 		return
 	case b.busy:
-		b.message = "the last answer is still under way"
+		b.message = "the last answer is still being sent"
 		return
 	case !quiet:
 		b.ignoreKeysFrom(k.At)
@@ -226,7 +226,7 @@ func (b *screenState) enter() action {
 	if q.minutes {
 		n, err := strconv.Atoi(string(q.text))
 		if err != nil || n < 1 || time.Duration(n)*time.Minute > consent.Longest {
-			b.message = fmt.Sprintf("a number of minutes from 1 to %d is wanted", int(consent.Longest.Minutes()))
+			b.message = fmt.Sprintf("type a number of minutes from 1 to %d", int(consent.Longest.Minutes()))
 			return action{}
 		}
 		q.minutes, q.text, q.answer.For, b.message = false, nil, time.Duration(n)*time.Minute, ""

@@ -25,8 +25,8 @@ func newApproveAllow(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "allow ID [--once|--session|--for DURATION]",
 		Short: "Allow what a request asks",
-		Long: `Allow what a request asks. Without more it is allowed once: exactly what waits, and
-the same again is asked again. With --session or --for the same is allowed until the
+		Long: `Allow what a request asks. By default it is allowed once: exactly what waits; the
+same again is asked again. With --session or --for the same is allowed until the
 run ends or the time is over: the same program with the same content and arguments
 in the same directory, the same file, the same destination. --uses limits how often.`,
 		Example: `  holdfast approve allow k7m2
@@ -42,7 +42,7 @@ in the same directory, the same file, the same destination. --uses limits how of
 	c.Flags().Var((*spanFlag)(&f.span), "for", "the same for DURATION, such as 10m, up to "+words.Span(consent.Longest))
 	c.Flags().BoolVar(&f.directory, "directory", false, "of a file: everything in its directory")
 	c.Flags().Var((*usesFlag)(&f.uses), "uses", "N times at most, with --session or --for")
-	c.Flags().StringVar(&f.reason, "reason", "", "TEXT that stands in the record")
+	c.Flags().StringVar(&f.reason, "reason", "", "TEXT for the record")
 	return c
 }
 
@@ -57,7 +57,7 @@ func (f allowFlags) answer(n consent.Answer) (consent.Answer, error) {
 	case f.span > 0:
 		n.Scope, n.For = consent.For, f.span
 	case f.uses > 1 || f.directory:
-		return n, command.Usage(errors.New("what is allowed once has one use, and one file"), "say how long it holds, with --session or --for")
+		return n, command.Usage(errors.New("--uses and --directory do not apply to what is allowed once"), "say how long the approval holds, with --session or --for")
 	}
 	return n, nil
 }
@@ -75,7 +75,7 @@ func newApproveDeny(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "deny ID",
 		Short:             "Deny what a request asks",
-		Long:              "Deny what a request asks. The program is refused as it is by the boundary; the reason\nstands in the record.",
+		Long:              "Deny what a request asks. The program is refused as it is by the boundary; the reason\nis recorded.",
 		Example:           `  holdfast approve deny k7m2 --reason "not on a Friday"`,
 		Args:              oneName("request"),
 		ValidArgsFunction: a.completeRequests,
@@ -83,7 +83,7 @@ func newApproveDeny(a *app) *cobra.Command {
 			return a.decide(c, args[0], consent.Answer{Reason: reason})
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "TEXT that stands in the record")
+	c.Flags().StringVar(&reason, "reason", "", "TEXT for the record")
 	return c
 }
 
@@ -128,7 +128,7 @@ func newApproveRevoke(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "revoke GRANT",
 		Short:   "Take an approval back",
-		Long:    "Take an approval back: what it covered is asked again. What was done by it stays done.",
+		Long:    "Take an approval back: what it covered is asked again. What it already allowed stays done.",
 		Example: "  holdfast approve grants\n  holdfast approve revoke m3xq",
 		Args:    oneName("approval"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -149,7 +149,7 @@ func newApproveRevoke(a *app) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringVar(&reason, "reason", "", "TEXT that stands in the record")
+	c.Flags().StringVar(&reason, "reason", "", "TEXT for the record")
 	return c
 }
 
@@ -163,7 +163,7 @@ func (f *spanFlag) Type() string { return "DURATION" }
 func (f *spanFlag) Set(s string) error {
 	d, err := time.ParseDuration(s)
 	if err != nil || d < time.Second || d > consent.Longest || d%time.Second != 0 {
-		return fmt.Errorf("it is no time from 1s to %s in whole seconds, such as 10m", words.Span(consent.Longest))
+		return fmt.Errorf("it is not a duration from 1s to %s in whole seconds, such as 10m", words.Span(consent.Longest))
 	}
 	*f = spanFlag(d)
 	return nil
@@ -179,7 +179,7 @@ func (f *usesFlag) Type() string { return "N" }
 func (f *usesFlag) Set(s string) error {
 	var n command.CountFlag
 	if n.Set(s) != nil || n < 1 {
-		return errors.New("it is no number from 1")
+		return errors.New("it must be a whole number above 0")
 	}
 	*f = usesFlag(n)
 	return nil

@@ -51,7 +51,7 @@ func (e *MissingError) Hint() string {
 	case e.Err.Session == "":
 		return "records are made by runs: holdfast run -- CMD"
 	}
-	return "see what there is with: holdfast log list"
+	return "list them with: holdfast log list"
 }
 
 // Find finds the session that args name, which may be none.
@@ -59,7 +59,7 @@ func (r Archive) Find(args []string) (audit.Info, error) {
 	name := ""
 	if len(args) > 0 {
 		if name = args[0]; name == "" {
-			return audit.Info{}, command.Usage(errors.New("the name of the session is empty"), "leave it out to mean the newest")
+			return audit.Info{}, command.Usage(errors.New("the name of the session is empty"), "leave it out for the newest session")
 		}
 	}
 	info, err := audit.Find(r.Logs, name)
@@ -81,7 +81,7 @@ func (r Archive) FindAll(args []string, all bool) ([]audit.Info, error) {
 		return []audit.Info{info}, nil
 	}
 	if len(args) > 0 {
-		return nil, command.Usage(errors.New("a session and --all at once"), "leave one of them out")
+		return nil, command.Usage(errors.New("both a session and --all are given"), "leave one of them out")
 	}
 	infos, err := audit.List(r.Logs)
 	if err != nil {
@@ -115,9 +115,9 @@ func CompleteSessions(a *command.App, n int) cobra.CompletionFunc {
 	}
 }
 
-// Placed is the session that a log must belong to according to its path; "" for a file
-// elsewhere, which may have any name.
-func (r Archive) Placed(info audit.Info) string {
+// ExpectedSession returns the session that a log must belong to according to its path;
+// "" for a file elsewhere, which may have any name.
+func (r Archive) ExpectedSession(info audit.Info) string {
 	if filepath.Dir(info.Path) != filepath.Clean(r.Logs) {
 		return ""
 	}

@@ -46,7 +46,7 @@ func WriteSettled(w io.Writer, s *Settled) {
 	if s == nil {
 		return
 	}
-	fmt.Fprintln(w, "\nThe supervisor was killed; what the run left was looked through afterwards:")
+	fmt.Fprintln(w, "\nThe supervisor was killed; what the run left was examined afterwards:")
 	for _, q := range s.Quarantined {
 		fmt.Fprintf(w, "  held back  %s (%s)\n             now at %s\n", text.Line(q.Path), text.Safe(q.Reason), text.Line(q.Held))
 	}

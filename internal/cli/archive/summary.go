@@ -46,13 +46,13 @@ func Summarize(info audit.Info) Summary {
 			return l
 		}
 		for line := range bytes.Lines(part) {
-			l.take(line)
+			l.addLine(line)
 		}
 	}
 	return l
 }
 
-func (l *Summary) take(line []byte) {
+func (l *Summary) addLine(line []byte) {
 	var r struct {
 		Time    time.Time
 		Action  string

@@ -21,7 +21,7 @@ const shownProblems = 10
 // the record can be trusted by the keys and heads of this user: see audit.ReadVerified,
 // whose errors it returns.
 func (r Archive) ReadVerified(ctx context.Context, info audit.Info, each func(*audit.Record) error) (Trust, error) {
-	report, err := audit.ReadVerified(ctx, info.Path, audit.VerifyOptions{Session: r.Placed(info), Keys: r.Keys, Heads: r.Heads}, each)
+	report, err := audit.ReadVerified(ctx, info.Path, audit.VerifyOptions{Session: r.ExpectedSession(info), Keys: r.Keys, Heads: r.Heads}, each)
 	t := Trust{Record: report.Verdict.String(), Running: report.Open}
 	for _, p := range report.Problems[:min(shownProblems, len(report.Problems))] {
 		t.Problems = append(t.Problems, p.String())

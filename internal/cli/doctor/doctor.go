@@ -26,8 +26,8 @@ func Command(world *command.App) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Try what this machine can enforce, and say how to mend what it cannot",
-		Long: `Try each guarantee on this machine by doing what a run does, and say exactly how
+		Short: "Test what this machine can enforce, and say how to mend what it cannot",
+		Long: `Test each guarantee on this machine by doing what a run does, and say exactly how
 to mend what fails. The exit status is 1 when a run with the default profile
 could not start.`,
 		Example: `  holdfast doctor
@@ -48,7 +48,7 @@ type diagnosis struct {
 
 func (a *app) doctor(cmd *cobra.Command, asJSON bool) error {
 	if sys.Confined() {
-		return command.Usage(errors.New("this is inside of a boundary, which lets nothing be tried"), "run 'holdfast doctor' outside of it, where 'holdfast run' is started")
+		return command.Usage(errors.New("this is inside a boundary, where nothing can be tested"), "run 'holdfast doctor' outside, where 'holdfast run' is started")
 	}
 	backend, err := backend.New()
 	if err != nil {

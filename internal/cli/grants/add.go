@@ -33,8 +33,8 @@ func newGrantAdd(a *app) *cobra.Command {
 		Use:   "add NAME --source KIND:WHERE --host HOST",
 		Short: "Grant runs a credential for some hosts",
 		Long: `Say where a secret is and where it may go. SOURCE is env:NAME, file:PATH,
-command:PROGRAM ARGUMENT…, vault:PATH#FIELD or github-app. For services that are
-known, such as api.github.com, header and variables need not be given.`,
+command:PROGRAM ARGUMENT…, vault:PATH#FIELD or github-app. For known
+services, such as api.github.com, header and variables need not be given.`,
 		Example: `  holdfast grant add github --source 'command:gh auth token' --host api.github.com
   holdfast grant add claude --source env:ANTHROPIC_API_KEY --host api.anthropic.com --expires 8h
   holdfast grant add ci --source vault:secret/data/ci#token --host api.example.org --uses 100`,
@@ -43,9 +43,9 @@ known, such as api.github.com, header and variables need not be given.`,
 	}
 	set := c.Flags()
 	set.StringVar(&f.source, "source", "", "`KIND:WHERE` the secret is")
-	set.StringArrayVar(&f.hosts, "host", nil, "`HOST` or HOST:PORT that it may go to; flags of lists may be repeated")
+	set.StringArrayVar(&f.hosts, "host", nil, "`HOST` or HOST:PORT that it may go to; list flags may be repeated")
 	set.StringArrayVar(&f.grant.Paths, "path", nil, "`PATH` of requests that may carry it, such as /repos/acme/**")
-	set.StringVar(&f.header, "header", "", "`HEADER` it stands in, such as 'Authorization: Bearer {}'")
+	set.StringVar(&f.header, "header", "", "`HEADER` that carries it, such as 'Authorization: Bearer {}'")
 	set.BoolVar(&f.grant.Always, "always", false, "set the header on every request, without a placeholder")
 	set.StringVar(&f.grant.Sign, "sign", "", "`HOW` requests are signed instead: aws-sigv4")
 	set.StringArrayVar(&f.grant.Env, "env", nil, "`NAME` of a variable inside that holds the placeholder")
@@ -56,7 +56,7 @@ known, such as api.github.com, header and variables need not be given.`,
 	set.StringArrayVar(&f.options, "option", nil, "`KEY=VALUE` of the source: address, namespace, token-file, app-id, …")
 	set.StringArrayVar(&f.repositories, "repo", nil, "`REPOSITORY` of a github-app token, without the owner")
 	set.StringArrayVar(&f.permission, "permission", nil, "`NAME=LEVEL` of a github-app token, such as contents=read")
-	set.BoolVar(&f.replace, "replace", false, "take the place of a grant that is there")
+	set.BoolVar(&f.replace, "replace", false, "replace an existing grant of this name")
 	return c
 }
 
@@ -78,7 +78,7 @@ func (a *app) addGrant(name string, f grantFlags) error {
 		g.Hosts = append(g.Hosts, h.Host+":"+strconv.Itoa(h.Port))
 	}
 	if len(g.Hosts) == 0 {
-		return command.Usage(errors.New("no host was named that the secret may go to"), "for example --host api.github.com")
+		return command.Usage(errors.New("no host given that the secret may go to"), "for example --host api.github.com")
 	}
 	if f.header != "" {
 		name, format, ok := strings.Cut(f.header, ":")
@@ -128,14 +128,14 @@ func (f grantFlags) sourceOf(host policy.Host) (credentials.Source, error) {
 	}
 	switch kind {
 	case "":
-		return s, errors.New("it was not said where the secret is")
+		return s, errors.New("no --source given: it says where the secret is")
 	case "env":
 		s.Value = where
 	case "file":
 		s.Value = absolute(where, host)
 	case "command":
 		if strings.ContainsAny(where, `'"\$|&;<>`+"`") {
-			return s, errors.New("no shell reads the command: quotes, variables and pipes mean nothing; put them into a script and name that")
+			return s, errors.New("the command is not run by a shell, so that quotes, variables and pipes have no effect; put it into a script and name the script")
 		}
 		s.Argv = strings.Fields(where)
 	case "vault":
@@ -146,7 +146,7 @@ func (f grantFlags) sourceOf(host policy.Host) (credentials.Source, error) {
 	case "github-app":
 		s.Options["repositories"], s.Options["permissions"] = strings.Join(f.repositories, ","), strings.Join(f.permission, ",")
 	default:
-		return s, fmt.Errorf("--source %q: there is no kind %q; there are env, file, command, vault and github-app", f.source, kind)
+		return s, fmt.Errorf("--source %q: there is no kind %q; the kinds are env, file, command, vault and github-app", f.source, kind)
 	}
 	return s, nil
 }

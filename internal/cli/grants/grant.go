@@ -30,7 +30,7 @@ func Command(world *command.App) *cobra.Command {
 	a := &app{world}
 	c := &cobra.Command{
 		Use:   "grant",
-		Short: "Keep credentials for runs: where a secret is, where it may go, and for how long",
+		Short: "Manage credentials for runs: where a secret is, where it may go, and for how long",
 		Long: `A grant says where a secret is and which hosts it may go to. The secret itself is
 not stored, and never enters the boundary: inside there is a placeholder, which is
 replaced on the way to those hosts and nowhere else. A policy uses a grant by its
@@ -61,7 +61,7 @@ type listedGrant struct {
 	Left  *int64 `json:"uses_left,omitempty"`
 }
 
-func listed(g credentials.Grant, now time.Time) listedGrant {
+func newListedGrant(g credentials.Grant, now time.Time) listedGrant {
 	l := listedGrant{Grant: g}
 	switch err := g.Standing(now); {
 	case err == nil:
@@ -95,7 +95,7 @@ func newGrantList(a *app) *cobra.Command {
 			all, broken := grantStore(host).List()
 			rows := make([]listedGrant, len(all))
 			for i, g := range all {
-				rows[i] = listed(g, time.Now())
+				rows[i] = newListedGrant(g, time.Now())
 			}
 			if asJSON {
 				err = command.WriteJSON(a.Stdout, rows)
@@ -156,7 +156,7 @@ for a run, such as an installation token, is revoked there by that run.`,
 		Example: "  holdfast grant revoke github",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return command.Usage(errors.New("nothing to revoke was named"), "see what there is with: holdfast grant list")
+				return command.Usage(errors.New("no grant given to revoke"), "list them with: holdfast grant list")
 			}
 			return nil
 		},
@@ -184,7 +184,7 @@ for a run, such as an installation token, is revoked there by that run.`,
 func newGrantTest(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test NAME",
-		Short: "Fetch a secret once and say what came, without showing it",
+		Short: "Fetch a secret once and describe it, without showing it",
 		Long: `Fetch the secret of a grant, or of a credential of the policy that applies here,
 and say how long it is, the beginning of its hash and when it expires. What was
 made for the test is revoked again. No use is counted.`,
@@ -232,12 +232,12 @@ func (a *app) credential(name string) (policy.Credential, []string, error) {
 		return cred, []string{plan.Workspace}, cred.ResolveSource(plan, options.Host)
 	}
 	if err != nil {
-		return policy.Credential{}, nil, fmt.Errorf("there is no grant %s, and there is no policy here to look in: %w", text.Line(name), err)
+		return policy.Credential{}, nil, fmt.Errorf("there is no grant %s, and no policy here that could have the credential: %w", text.Line(name), err)
 	}
 	for _, c := range plan.Credentials {
 		if c.Name == name {
 			return c, []string{plan.Workspace}, nil
 		}
 	}
-	return policy.Credential{}, nil, command.Usage(fmt.Errorf("there is no grant and no credential %q", text.Line(name)), "see what there is with: holdfast grant list")
+	return policy.Credential{}, nil, command.Usage(fmt.Errorf("there is no grant and no credential %q", text.Line(name)), "list them with: holdfast grant list")
 }

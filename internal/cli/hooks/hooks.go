@@ -32,12 +32,12 @@ func Command(world *command.App) *cobra.Command {
 		Use:   "hooks",
 		Short: "Make agent programs report their tool calls, and ask the policy about them",
 		Long: `Put hooks into the settings of an agent program: before and after each tool call it
-executes Holdfast, which records what was called with what, and tells the agent when
-the policy denies it.
+executes Holdfast, which records the tool and its arguments, and tells the agent when
+the policy denies the call.
 
-Hooks inform. An agent goes on when its hook crashes, hangs or is taken out: what
-must not happen is held back by the boundary of holdfast run, which needs no hook.
-Agents that run inside get these hooks by themselves.`,
+Hooks inform. An agent goes on when its hook crashes, hangs or is removed: what
+must not happen is prevented by the boundary of holdfast run, which needs no hook.
+Agents that run inside get these hooks automatically.`,
 		Example: `  holdfast hooks install claude
   holdfast hooks status
   holdfast hooks remove claude`,
@@ -51,7 +51,7 @@ Agents that run inside get these hooks by themselves.`,
 	return c
 }
 
-// placeFlags is the flags that say whose settings are meant.
+// placeFlags are the flags that select the settings of an agent.
 type placeFlags struct {
 	project bool
 	dir     string
@@ -63,7 +63,7 @@ func (f *placeFlags) bind(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("project", "dir")
 }
 
-func (f *placeFlags) place(a *app, agent string) (hooks.Place, error) {
+func (f *placeFlags) findPlace(a *app, agent string) (hooks.Place, error) {
 	host, err := policy.ThisHost(a.Env, a.Dir)
 	if err != nil {
 		return hooks.Place{}, err
@@ -105,7 +105,7 @@ func newHooksChange(a *app, verb, short string, change func(hooks.Place) (bool, 
 		Example: "  holdfast hooks " + verb + " claude\n  holdfast hooks " + verb + " codex --project",
 		Args:    cobra.ExactArgs(1), ValidArgs: hooks.Agents(),
 		RunE: func(_ *cobra.Command, args []string) error {
-			place, err := where.place(a, args[0])
+			place, err := where.findPlace(a, args[0])
 			if err != nil {
 				return err
 			}
@@ -143,7 +143,7 @@ func newHooksStatus(a *app) *cobra.Command {
 			}
 			list := []hooks.Status{}
 			for _, name := range names {
-				place, err := where.place(a, name)
+				place, err := where.findPlace(a, name)
 				if err != nil {
 					return err
 				}
@@ -180,7 +180,7 @@ const hookTime = 8 * time.Second
 // Act is the hook program, which an agent executes for each tool call. It
 // is not a command of the tree of commands: to make that takes longer than what
 // is done here. It never fails in the eyes of the agent.
-func Act(args []string) (is bool) {
+func Act(args []string) (handled bool) {
 	if len(args) != 3 && len(args) != 4 || args[0] != hooks.Verb {
 		return false
 	}
@@ -214,7 +214,7 @@ func actOutside(r hooks.Report) hooks.Answer {
 	}
 	host, err := policy.ThisHost(os.Environ(), dir)
 	if err != nil {
-		return notAsked(r, err)
+		return policyErrorAnswer(r, err)
 	}
 	answer := judgeOutside(host, r)
 	err = hooks.Outside{Log: filepath.Join(host.State, "log"), Keys: filepath.Join(host.State, "keys")}.Record(r, answer)
@@ -224,14 +224,13 @@ func actOutside(r hooks.Report) hooks.Answer {
 	return answer
 }
 
-// notAsked is the answer to a call about which the policy cannot be asked: its rules
-// may be about the call, and an unreadable project file must not remove those of the
-// user.
-func notAsked(r hooks.Report, err error) hooks.Answer {
+// policyErrorAnswer denies a call for which the policy cannot be evaluated: its rules may
+// apply to the call, and an unreadable project file must not remove those of the user.
+func policyErrorAnswer(r hooks.Report, err error) hooks.Answer {
 	if r.Kind != hooks.Call {
 		return hooks.Answer{}
 	}
-	return hooks.Answer{Deny: "the policy cannot be asked about this call: " + err.Error()}
+	return hooks.Answer{Deny: "the policy cannot be evaluated for this call: " + err.Error()}
 }
 
 // judgeOutside asks the user's policy about a call.
@@ -241,7 +240,7 @@ func judgeOutside(host policy.Host, r hooks.Report) hooks.Answer {
 	}
 	_, plan, err := plans.Compile(policy.Options{Host: host})
 	if err != nil {
-		return notAsked(r, err)
+		return policyErrorAnswer(r, err)
 	}
 	if r.Bad != "" {
 		return r.Unreadable(len(plan.Tools)+len(plan.Deny) > 0)
@@ -250,7 +249,7 @@ func judgeOutside(host policy.Host, r hooks.Report) hooks.Answer {
 	reason, rule := plan.DenyTool(call)
 	if reason == "" {
 		own := append([]string{"/tmp", "/var/tmp", "/dev", "/proc"}, hooks.Owned(r.Agent, host.Home)...)
-		reason, rule = plan.AskTool(call, own, resolved)
+		reason, rule = plan.AskTool(call, own, resolvePath)
 	}
 	if reason == "" {
 		return deniedOutside(plan, r)
@@ -266,17 +265,17 @@ func deniedOutside(plan policy.Plan, r hooks.Report) hooks.Answer {
 	}
 	rules, err := plan.Consent()
 	if err != nil {
-		return notAsked(r, err)
+		return policyErrorAnswer(r, err)
 	}
 	j := rules.Judge(event.Attempt{Kind: event.KindTool, Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cut: r.Cut})
 	if j.Verdict != event.Denied {
 		return hooks.Answer{}
 	}
-	return hooks.Answer{Deny: cmp.Or(j.Reason, "a rule under deny is about it"), Rule: j.Rule.Origin, Consent: true}
+	return hooks.Answer{Deny: cmp.Or(j.Reason, "a rule of consent denies it"), Rule: j.Rule.Origin, Consent: true}
 }
 
-// resolved is what a path leads to, as far as it is there.
-func resolved(path string) string {
+// resolvePath resolves the links of a path, as far as it exists.
+func resolvePath(path string) string {
 	for rest := ""; ; {
 		real, err := filepath.EvalSymlinks(path)
 		if err == nil {

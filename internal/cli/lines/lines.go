@@ -90,7 +90,7 @@ func (l *Formatter) Line(e event.Event) string {
 	if rest := Details(e); rest != "" {
 		b.WriteString("  " + rest)
 	}
-	if who := l.who(e); who != "" {
+	if who := l.subjectProcess(e); who != "" {
 		b.WriteString("  " + l.tint(command.Grey, who))
 	}
 	b.WriteString("  " + l.tint(command.Grey, "#"+strconv.FormatUint(e.Seq, 10)) + "\n")
@@ -167,8 +167,8 @@ func Details(e event.Event) string {
 	return strings.Join(parts, " ")
 }
 
-// who is the program and process that asked.
-func (l *Formatter) who(e event.Event) string {
+// subjectProcess names the program and process that caused an event.
+func (l *Formatter) subjectProcess(e event.Event) string {
 	p := e.Process
 	if e.Action == event.ProcExec {
 		return strings.TrimSuffix(fmt.Sprintf("pid %d, %s", p.PID, l.process(p.ParentExec, p.Parent)), ", ")

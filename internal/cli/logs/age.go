@@ -24,7 +24,7 @@ func (f *ageFlag) Set(s string) error {
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 {
-		return errors.New("it is no time span such as 30d, 2w or 12h")
+		return errors.New("it is not a time span such as 30d, 2w or 12h")
 	}
 	*f = ageFlag(d)
 	return nil

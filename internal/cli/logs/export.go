@@ -26,9 +26,9 @@ func newLogExport(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export --format FORMAT [SESSION]",
 		Short: "Write records in a format for other systems",
-		Long: `Write the record of a run to standard output, or to a file: jsonl is the record as it
-stands, which can be verified; ocsf is an event of the Open Cybersecurity Schema
-Framework a line; otlp is OpenTelemetry logs, a request of up to 512 a line.`,
+		Long: `Write the record of a run to standard output, or to a file: jsonl is the record
+itself, which can be verified; ocsf is one event of the Open Cybersecurity Schema
+Framework a line; otlp is OpenTelemetry logs, one request of up to 512 events a line.`,
 		Example: `  holdfast log export --format ocsf > run.json
   holdfast log export --format otlp --all --output logs.jsonl`,
 		Args:              cobra.MaximumNArgs(1),

@@ -52,11 +52,11 @@ func (v verifyFlags) removedSessions(r archive.Archive, args []string, infos []a
 // removedReports makes the reports on removed records, and prints them unless json.
 func (a *app) removedReports(r archive.Archive, gone []string, json bool) []audit.Report {
 	out := make([]audit.Report, 0, len(gone))
-	const what = "the whole record is gone, and 'holdfast log prune' did not remove it: a signature of it was kept elsewhere"
+	const problem = "the whole record is gone, and 'holdfast log prune' did not remove it: a signature of it was kept elsewhere"
 	for _, s := range gone {
-		out = append(out, audit.Report{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: audit.Tampered, Problems: []audit.Problem{{Verdict: audit.Tampered, What: what}}})
+		out = append(out, audit.Report{Session: s, Path: filepath.Join(r.Logs, s+".jsonl"), Verdict: audit.Tampered, Problems: []audit.Problem{{Verdict: audit.Tampered, What: problem}}})
 		if !json {
-			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", audit.Tampered)), text.Line(s), what)
+			fmt.Fprintf(a.Stdout, "%s  %s  no lines\n  %s\n", a.Tint(command.Red, fmt.Sprintf("%-12s", audit.Tampered)), text.Line(s), problem)
 		}
 	}
 	return out
@@ -69,7 +69,7 @@ func (a *app) warnRemoved(r archive.Archive) error {
 		return err
 	}
 	for _, s := range lost {
-		fmt.Fprintf(a.Stderr, "holdfast: warning: the record of %s is gone, and nobody pruned it; see: holdfast log verify %s\n", text.Line(s), text.Line(s))
+		fmt.Fprintf(a.Stderr, "holdfast: warning: the record of %s is gone, and was not pruned; see: holdfast log verify %s\n", text.Line(s), text.Line(s))
 	}
 	return nil
 }

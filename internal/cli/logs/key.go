@@ -15,7 +15,7 @@ func newLogKey(a *app) *cobra.Command {
 		Use:   "key",
 		Short: "Show or change the key that signs records",
 		Long: `Records are signed with a key of this user, made with the first run and kept
-outside every boundary. Who is to verify records elsewhere needs its public half.`,
+outside every boundary. To verify records elsewhere, you need its public half.`,
 		Example: "  holdfast log key show\n  holdfast log key rotate",
 		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -30,8 +30,8 @@ outside every boundary. Who is to verify records elsewhere needs its public half
 		&cobra.Command{
 			Use:   "rotate",
 			Short: "Make a new key, and remove the private half of the old one",
-			Long: `Make a new key. What the old one signed can still be verified, for its public half
-stays; nobody can sign with it any more, but for the runs that are under way.`,
+			Long: `Make a new key. What the old one signed can still be verified, because its public
+half stays; only the runs that are under way can still sign with it.`,
 			Example: "  holdfast log key rotate",
 			Args:    cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error {

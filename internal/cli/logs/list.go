@@ -91,14 +91,14 @@ func newLogPrune(a *app) *cobra.Command {
 		Use:   "prune [--keep N] [--older DURATION]",
 		Short: "Remove old records",
 		Long: `Remove the records of runs that have ended: those above the newest N, and those
-that are older than DURATION. The last signed checkpoint of each is kept, so that
-it can be seen later that there was one. Every run removes what is above ` + fmt.Sprint(audit.MaxRuns) + `
-runs or ` + words.Size(int64(audit.MaxTotal)) + ` by itself.`,
+that are older than DURATION. The last signed checkpoint of each is kept, which
+shows later that there was one. Every run removes what is above ` + fmt.Sprint(audit.MaxRuns) + `
+runs or ` + words.Size(int64(audit.MaxTotal)) + ` automatically.`,
 		Example: "  holdfast log prune --keep 20\n  holdfast log prune --older 30d --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if keep < 0 && older < 0 {
-				return command.Usage(errors.New("nothing says which records to remove"), "give --keep N or --older DURATION")
+				return command.Usage(errors.New("neither --keep nor --older is given"), "say which records to remove: --keep N or --older DURATION")
 			}
 			return a.prune(keep, time.Duration(older), dry)
 		},

@@ -22,8 +22,8 @@ func Command(world *command.App) *cobra.Command {
 		Use:   "log",
 		Short: "Look at the record of runs: what was started, touched, reached and refused",
 		Long: `Every run is recorded, outside the boundary, in a log that cannot be altered
-unnoticed. SESSION is the name of a run, or the beginning of it; without one the
-newest is meant. Text from inside is shown escaped; --json leaves it as data.`,
+unnoticed. SESSION is the name of a run, or the beginning of it; the default
+is the newest. Text from inside is shown escaped; --json leaves it as data.`,
 		Example: `  holdfast log show
   holdfast log query 'verdict == "denied"'
   holdfast log files --written

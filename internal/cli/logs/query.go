@@ -52,7 +52,7 @@ text.lowerAscii(). Fields:
 		},
 	}
 	c.Flags().BoolVar(&q.all, "all", false, "look at the records of all runs")
-	c.Flags().BoolVar(&q.json, "json", false, "show the lines as they stand in the record")
+	c.Flags().BoolVar(&q.json, "json", false, "show the lines of the record unchanged")
 	c.Flags().BoolVar(&q.count, "count", false, "show only how many there are")
 	c.Flags().Var((*command.CountFlag)(&q.limit), "limit", "stop after N")
 	return c
@@ -178,9 +178,9 @@ func (s *search) matches(r *audit.Record) bool {
 func (s *search) log(ctx context.Context, path string) error {
 	people := !s.json && !s.count
 	return audit.Scan(ctx, path, runtime.GOMAXPROCS(0), func(r *audit.Record) (bool, error) {
-		return people && ofProcess(r) || s.matches(r), nil
+		return people && isProcessEvent(r) || s.matches(r), nil
 	}, func(r *audit.Record) error {
-		if !people || !ofProcess(r) {
+		if !people || !isProcessEvent(r) {
 			return s.show(r)
 		}
 		err := s.decoder.Decode(r)
@@ -196,8 +196,8 @@ func (s *search) log(ctx context.Context, path string) error {
 	})
 }
 
-// ofProcess reports whether an event says which program a process runs.
-func ofProcess(r *audit.Record) bool {
+// isProcessEvent reports whether an event says which program a process runs.
+func isProcessEvent(r *audit.Record) bool {
 	return r.IsAction(event.ProcExec, event.ProcSeen, event.ProcExit)
 }
 
@@ -243,7 +243,7 @@ run or you (Ctrl-C) end it.`,
 			return err
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "show the lines as they stand in the record")
+	c.Flags().BoolVar(&asJSON, "json", false, "show the lines of the record unchanged")
 	c.Flags().Var((*command.TextFlag)(&where), "where", "only the events for which this condition is true; see log query")
 	return c
 }
@@ -267,7 +267,7 @@ func (a *app) follow(ctx context.Context, args []string, where string, asJSON bo
 	}
 	s.out = bufio.NewWriter(a.Stdout)
 	return audit.Follow(ctx, info.Path, func(r *audit.Record) error {
-		if ofProcess(r) {
+		if isProcessEvent(r) {
 			if e, err := r.Event(); err == nil {
 				defer s.lines.Forget(e)
 				s.lines.Learn(e)

@@ -23,17 +23,17 @@ func newLogVerify(a *app) *cobra.Command {
 	var v verifyFlags
 	c := &cobra.Command{
 		Use:   "verify [SESSION|FILE]",
-		Short: "Check that a record is whole and as it was written",
+		Short: "Check that a record is complete and as it was written",
 		Long: `Check the chain of a record, its signatures, the count of every sensor, and the
 checkpoints that were kept elsewhere. The answer is a word, and the first records
 that do not fit:
 
-  COMPLETE      every sensor was there for the whole run, and every event that one had
-                stands there, as it was written
-  PARTIAL       likewise, and something could not be seen on this host: what, and
+  COMPLETE      every sensor watched for the whole run, and every event that one saw
+                is in the record, as it was written
+  PARTIAL       likewise, but something could not be observed on this host: what, and
                 since when
-  GAPS          what stands there is as it was written, but it is not all
-  TAMPERED      something was altered, removed, added or put elsewhere
+  GAPS          what is in the record is as it was written, but some of it is missing
+  TAMPERED      something was altered, removed, added or moved
   UNVERIFIABLE  nothing vouches for it: the key is not known, or it cannot be read
 
 The exit status is 0 when all is COMPLETE, else 1; with --allow-partial it is 0 for
@@ -50,9 +50,9 @@ PARTIAL too.`,
 		},
 	}
 	c.Flags().BoolVar(&v.all, "all", false, "check the records of all runs")
-	c.Flags().BoolVar(&v.partial, "allow-partial", false, "exit with 0 for PARTIAL too, on hosts where not all can be seen")
+	c.Flags().BoolVar(&v.partial, "allow-partial", false, "exit with 0 for PARTIAL too, on hosts where not everything can be observed")
 	c.Flags().BoolVar(&v.json, "json", false, "show as JSON")
-	c.Flags().Var((*command.TextFlag)(&v.key), "key", "FILE of public keys to go by, instead of those of this user")
+	c.Flags().Var((*command.TextFlag)(&v.key), "key", "FILE of public keys to verify with, instead of those of this user")
 	c.Flags().Var((*command.TextFlag)(&v.anchor), "anchor", "FILE of checkpoints that a file anchor kept")
 	return c
 }
@@ -73,7 +73,7 @@ func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	infos, err := a.verifiable(r, args, v.all)
+	infos, err := a.logsToVerify(r, args, v.all)
 	gone, err := v.removedSessions(r, args, infos, err)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a *app) verify(ctx context.Context, v verifyFlags, args []string) error {
 				return err
 			}
 		}
-		options.Session = r.Placed(info)
+		options.Session = r.ExpectedSession(info)
 		report, err := audit.Verify(ctx, info.Path, options)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -137,8 +137,8 @@ func (v verifyFlags) options(r archive.Archive) (audit.VerifyOptions, error) {
 	return o, nil
 }
 
-// verifiable is the session of the name in args, or else the file.
-func (a *app) verifiable(r archive.Archive, args []string, all bool) ([]audit.Info, error) {
+// logsToVerify returns the session that args name, or else the file.
+func (a *app) logsToVerify(r archive.Archive, args []string, all bool) ([]audit.Info, error) {
 	infos, err := r.FindAll(args, all)
 	var missing *archive.MissingError
 	if len(args) == 0 || err == nil || !errors.As(err, &missing) {
@@ -155,7 +155,7 @@ func (a *app) verifiable(r archive.Archive, args []string, all bool) ([]audit.In
 	case statErr != nil:
 		return nil, fmt.Errorf("reading a record: %w", statErr)
 	case !st.Mode().IsRegular():
-		return nil, command.Usage(fmt.Errorf("%s is no file", text.Word(args[0])), "records are files; see: holdfast log list --json")
+		return nil, command.Usage(fmt.Errorf("%s is not a file", text.Word(args[0])), "records are files; see: holdfast log list --json")
 	}
 	return []audit.Info{{Session: strings.TrimSuffix(filepath.Base(path), ".jsonl"), Path: path, Start: st.ModTime(), Size: st.Size()}}, nil
 }

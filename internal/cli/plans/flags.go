@@ -32,7 +32,7 @@ func (f *Flags) Bind(c *cobra.Command) {
 	set.Var((*command.TextFlag)(&f.Workspace), "workspace", "DIR that may be changed (default: the current directory)")
 	set.Var((*command.TextFlag)(&f.Preset), "preset", "NAME of an agent's preset, or none (run: default that of CMD)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
-		{"ro", "filesystem.read", "PATH", "show PATH read-only; may be repeated, as all flags of lists"},
+		{"ro", "filesystem.read", "PATH", "show PATH read-only; may be repeated, like all list flags"},
 		{"rw", "filesystem.write", "PATH", "show PATH writable"},
 		{"hide", "workspace.hide", "NAME", "make files of this NAME in the workspace unreadable"},
 		{"show", "workspace.show", "NAME", "show files of this NAME that are hidden as secrets, such as .env"},
@@ -41,7 +41,7 @@ func (f *Flags) Bind(c *cobra.Command) {
 		{"output", "workspace.outputs", "DIR", "DIR for results: writable, and made when missing"},
 		{"ask", "ask", "RULE", "ask a human before what RULE is about: a set (git-push) or a condition"},
 		{"deny", "deny", "RULE", "deny what RULE is about, likewise"},
-		{"env", "", "NAME", "hand in a variable, NAME[=VALUE]; a secret only with its value"},
+		{"env", "", "NAME", "pass in a variable, NAME[=VALUE]; a secret only with its value"},
 		{"without", "without", "GUARANTEE", "accept the loss of a GUARANTEE that the host cannot keep"},
 		{"publish", "network.publish", "PORT", "show a PORT served inside on the host's loopback, or HOSTPORT:PORT"},
 		{"record", "record.level", "LEVEL", "record at LEVEL: standard, or full with every open for reading"},
@@ -56,7 +56,7 @@ func (f *Flags) Bind(c *cobra.Command) {
 		set.Var(&settingFlag{all: &f.settings, flag: "--" + s.flag, key: s.key, metavar: s.metavar}, s.flag, s.usage)
 	}
 	for _, s := range []struct{ flag, key, value, usage string }{
-		{"review", "workspace.mode", "review", "work on a view of the workspace; what changed waits for review"},
+		{"review", "workspace.mode", "review", "work on a view of the workspace; its changes wait for review"},
 		{"scratch", "workspace.scratch", "on", "make a private directory on disk (HOLDFAST_SCRATCH), gone at the end"},
 	} {
 		set.Var(&switchFlag{settingFlag{all: &f.settings, flag: "--" + s.flag, key: s.key, metavar: "bool"}, s.value}, s.flag, s.usage)

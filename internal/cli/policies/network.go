@@ -39,7 +39,7 @@ terminated to see requests; what the command prints goes to standard error.`,
 	c.Flags().SetInterspersed(false)
 	flags.Bind(c)
 	c.Flags().BoolVar(&through, "open", false, "pass on what is asked for, to public addresses")
-	c.Flags().VarP((*command.TextFlag)(&to), "to", "o", "FILE to write, which must not be there; standard output without it")
+	c.Flags().VarP((*command.TextFlag)(&to), "to", "o", "FILE to write, which must not exist (default: standard output)")
 	return c
 }
 
@@ -48,8 +48,8 @@ func newPolicyReload(a *app) *cobra.Command {
 		Use:   "reload",
 		Short: "Let running sessions load their network rules again",
 		Long: `Tell every running session of yours to load its policy again, with the flags that
-it was started with. What network.allow says then holds at once; connections that
-it no longer allows end. Everything else of a policy holds from the next start. A
+it was started with. The new network.allow takes effect at once; connections that
+it no longer allows end. The rest of a policy takes effect with the next run. A
 session whose new policy has an error keeps the old rules, and the status is 1.`,
 		Example: "  holdfast policy reload",
 		Args:    cobra.NoArgs,

@@ -33,7 +33,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	}
 	summary.Write(a.App, t.Plan, result, false, true)
 	if status := result.Exit.Status(); status != 0 {
-		a.Note(command.Yellow, "warning", "the command ended with status %d; what it would have asked for later is not in the proposal", status)
+		a.Note(command.Yellow, "warning", "the command ended with status %d; what it would have asked for later is missing from the proposal", status)
 	}
 	return a.propose(result, to)
 }

@@ -206,7 +206,7 @@ holdfast.yaml of the current directory when it is not given.`,
 	}
 	c.Flags().StringVar(&flags.Profile, "profile", "", "`NAME` of the profile that the file comes on top of (default local)")
 	c.Flags().BoolVar(&yes, "yes", false, "do not ask")
-	c.Flags().BoolVar(&remove, "remove", false, "take the trust back")
+	c.Flags().BoolVar(&remove, "remove", false, "remove the trust")
 	return c
 }
 
@@ -222,7 +222,7 @@ func trustProject(a *app, host policy.Host, p policy.Project, yes bool) error {
 	if !yes {
 		in, ok := a.Stdin.(*os.File)
 		if !ok || !screen.IsTerminal(in) {
-			return command.Usage(errors.New("nobody is there to ask"), "after reading the file: holdfast policy trust --yes "+p.Path)
+			return command.Usage(errors.New("there is no terminal to ask on"), "after reading the file: holdfast policy trust --yes "+p.Path)
 		}
 		answer, err := screen.Ask(in, a.Stderr, "trust these bytes? [y/N]")
 		if strings.ToLower(answer) != "y" {

@@ -25,14 +25,14 @@ func newReviewApply(a *app) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "apply [flags] [SESSION]",
-		Short: "Carry over what was accepted",
+		Short: "Apply the accepted changes to the workspace",
 		Long: `Write accepted changes into the workspace, a file at a time. A file that you
-changed since the run began is left alone, and its three sides are shown. What
-was interrupted is taken up again by the next apply.`,
+changed since the run began is left alone, and its three sides are shown. An
+interrupted apply is continued by the next one.`,
 		Example: "  holdfast review apply",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withReview(c, first(args), func(ctx context.Context, v *openedReview) error {
+			return a.withReview(c, firstArgument(args), func(ctx context.Context, v *openedReview) error {
 				v.json = asJSON
 				return v.apply(ctx, review.Options{})
 			})
@@ -48,7 +48,7 @@ func (v *openedReview) apply(ctx context.Context, o review.Options) error {
 		return err
 	}
 	for _, session := range run.Alive(v.host.State, string(v.Workspace)) {
-		v.a.Note(command.Yellow, "warning", "the run %s is alive in %s: it can read and change what is applied as soon as it is there", text.Line(session), text.Word(string(v.Workspace)))
+		v.a.Note(command.Yellow, "warning", "the run %s is still running in %s: it can read and change what is applied there at once", text.Line(session), text.Word(string(v.Workspace)))
 	}
 	n := v.set.Counts()
 	err := v.record.Put(event.Event{Action: event.ReviewApply, Object: string(v.Workspace), Verdict: event.Allowed,
@@ -80,12 +80,12 @@ func (v *openedReview) apply(ctx context.Context, o review.Options) error {
 
 // settled reports whether nothing of the review is left: not a hunk either.
 func (v *openedReview) settled(r review.Report) bool {
-	return r.Settled && len(r.Conflicts)+len(r.Refused) == 0 && !slices.ContainsFunc(v.set.Changes, open)
+	return r.Settled && len(r.Conflicts)+len(r.Refused) == 0 && !slices.ContainsFunc(v.set.Changes, isOpen)
 }
 
-// open reports whether a change, or a hunk of it, is undecided and could be
+// isOpen reports whether a change, or a hunk of it, is undecided and could be
 // applied.
-func open(c *review.Change) bool { return c.Decision == review.Undecided && c.Cannot == "" }
+func isOpen(c *review.Change) bool { return c.Decision == review.Undecided && c.Cannot == "" }
 
 // recordApply records what became of each path.
 func (v *openedReview) recordApply(r review.Report) error {
@@ -147,7 +147,7 @@ func (v *openedReview) showApply(r review.Report) error {
 		v.writeConflict(w, &r.Conflicts[i])
 	}
 	n := v.set.Counts()
-	fmt.Fprintln(w, v.sum(n))
+	fmt.Fprintln(w, v.countsText(n))
 	switch {
 	case len(r.Conflicts) > 0:
 		fmt.Fprintf(w, "%s\n", v.a.Tint(command.Grey, "to go on with a conflict: bring the file back to its base and apply again; or merge by hand what\n'holdfast review cat PATH' prints, and reject the change"))

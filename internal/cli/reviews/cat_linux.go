@@ -32,7 +32,7 @@ func newReviewCat(a *app) *cobra.Command {
 	}
 	bindSession(c, &session)
 	c.Flags().BoolVar(&base, "base", false, "as it was when the run began")
-	c.Flags().BoolVar(&force, "force", false, "on a terminal too")
+	c.Flags().BoolVar(&force, "force", false, "print on a terminal too")
 	return c
 }
 

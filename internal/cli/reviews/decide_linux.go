@@ -33,19 +33,19 @@ func newReviewDecide(a *app, d review.Decision) *cobra.Command {
 	var o decideFlags
 	c := &cobra.Command{
 		Use:     "accept [flags] PATH...",
-		Short:   "Accept changes; 'review apply' carries them over",
+		Short:   "Accept changes; 'review apply' applies them",
 		Example: "  holdfast review accept src/ README.md\n  holdfast review accept --hunk src/main.go:1,3\n  holdfast review accept --flagged Makefile",
-		Long: `Accept changes, of a directory all in it. Nothing is written to the workspace by
-that: 'holdfast review apply' does it. What is flagged is only accepted with
---flagged, also when it is named.`,
+		Long: `Accept changes; a directory means all changes in it. This writes nothing to the
+workspace: 'holdfast review apply' does. A flagged change is only accepted with
+--flagged, even when it is named.`,
 	}
 	switch d {
 	case review.Reject:
 		c.Use, c.Short = "reject [flags] PATH...", "Reject changes: they never reach the workspace"
-		c.Long = "Reject changes, of a directory all in it. They stay where they are until the review\nis dropped."
+		c.Long = "Reject changes; a directory means all changes in it. They stay where they are until\nthe review is dropped."
 		c.Example = "  holdfast review reject scripts/\n  holdfast review reject --hunk src/main.go:2"
 	case review.Undecided:
-		c.Use, c.Short = "undo [flags] PATH...", "Take back what was decided about changes that are not applied"
+		c.Use, c.Short = "undo [flags] PATH...", "Undo decisions about changes that are not applied"
 		c.Long, c.Example = "", "  holdfast review undo src/main.go"
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ that: 'holdfast review apply' does it. What is flagged is only accepted with
 			args = append(args, more...)
 		}
 		if len(args)+len(o.hunks) == 0 {
-			return command.Usage(errors.New("nothing is named"), "name files, or . for all")
+			return command.Usage(errors.New("no path given"), "name files, or . for all")
 		}
 		return a.withReview(c, o.session, func(_ context.Context, v *openedReview) error { return v.decide(args, o, d) })
 	}
@@ -67,7 +67,7 @@ that: 'holdfast review apply' does it. What is flagged is only accepted with
 		c.Flags().StringArrayVar(&o.hunks, "hunk", nil, "hunks of a file, as `PATH:1,3-5`; may be given several times")
 	}
 	if d == review.Accept {
-		c.Flags().BoolVar(&o.flagged, "flagged", false, "what is flagged too: you have looked at it")
+		c.Flags().BoolVar(&o.flagged, "flagged", false, "accept flagged changes too: you have looked at them")
 	}
 	return c
 }
@@ -82,7 +82,7 @@ func (a *app) namesFromInput() ([]string, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading names: %w", err)
 	case len(data) > maxInput:
-		return nil, errors.New("reading names: they are too many")
+		return nil, errors.New("reading names: there are too many")
 	case len(data) == 0:
 		return nil, nil
 	case data[len(data)-1] != 0:
@@ -131,8 +131,8 @@ func (v *openedReview) decide(args []string, o decideFlags, d review.Decision) e
 	if err := v.begin(); err != nil {
 		return err
 	}
-	take, left := v.decidable(list, args, o, d)
-	if err := v.decideAll(take, d); err != nil {
+	chosen, left := v.decidable(list, args, o, d)
+	if err := v.decideAll(chosen, d); err != nil {
 		return err
 	}
 	for _, h := range hunks {
@@ -144,7 +144,7 @@ func (v *openedReview) decide(args []string, o decideFlags, d review.Decision) e
 			return err
 		}
 	}
-	fmt.Fprintf(v.a.Stdout, "%s\n", v.sum(v.set.Counts()))
+	fmt.Fprintf(v.a.Stdout, "%s\n", v.countsText(v.set.Counts()))
 	if left {
 		if d == review.Accept && !o.flagged {
 			v.a.Note(command.Cyan, "hint", "look at what is flagged with 'holdfast review diff PATH'; accept it with --flagged")
@@ -155,14 +155,14 @@ func (v *openedReview) decide(args []string, o decideFlags, d review.Decision) e
 }
 
 // decidable returns the changes that d may be decided for. It prints why others are left.
-func (v *openedReview) decidable(list []*review.Change, args []string, o decideFlags, d review.Decision) (take []*review.Change, left bool) {
+func (v *openedReview) decidable(list []*review.Change, args []string, o decideFlags, d review.Decision) (chosen []*review.Change, left bool) {
 	leave := func(c *review.Change, why string) {
 		v.a.Note(command.Yellow, "left", "%s: %s", fileName(string(c.Path)), why)
 		left = true
 	}
 	for _, c := range list {
 		switch {
-		case c.Applied && !open(c):
+		case c.Applied && !isOpen(c):
 			if v.names(args, c) { // and not a directory that it is in
 				leave(c, "it is in the workspace already")
 			}
@@ -171,10 +171,10 @@ func (v *openedReview) decidable(list []*review.Change, args []string, o decideF
 		case c.Flagged() && d == review.Accept && !o.flagged:
 			leave(c, "flagged: "+c.Flags[0].Reason)
 		default:
-			take = append(take, c)
+			chosen = append(chosen, c)
 		}
 	}
-	return take, left
+	return chosen, left
 }
 
 // names reports whether one of the arguments is the path of a change.
@@ -242,7 +242,7 @@ func (v *openedReview) pickHunks(args []string) ([]pickedHunks, error) {
 		if err != nil {
 			return nil, err
 		}
-		which, err := numbers(arg[at+1:], len(d.Hunks))
+		which, err := parseHunkNumbers(arg[at+1:], len(d.Hunks))
 		if err != nil {
 			return nil, command.Usage(fmt.Errorf("%s: %w", text.Word(arg), err), "see the numbers with: holdfast review diff "+fileName(string(c.Path)))
 		}
@@ -251,9 +251,9 @@ func (v *openedReview) pickHunks(args []string) ([]pickedHunks, error) {
 	return out, nil
 }
 
-// numbers reads a list such as 1,3-5 of numbers up to most, and returns them
+// parseHunkNumbers reads a list such as 1,3-5 of numbers up to most, and returns them
 // from 0.
-func numbers(s string, most int) ([]int, error) {
+func parseHunkNumbers(s string, most int) ([]int, error) {
 	var out []int
 	for part := range strings.SplitSeq(s, ",") {
 		from, to, span := strings.Cut(part, "-")
@@ -263,7 +263,7 @@ func numbers(s string, most int) ([]int, error) {
 		a, err1 := strconv.ParseUint(from, 10, 31)
 		b, err2 := strconv.ParseUint(to, 10, 31)
 		if err1 != nil || err2 != nil || a < 1 || b < a {
-			return nil, fmt.Errorf("%s is no number of a hunk", text.Word(part))
+			return nil, fmt.Errorf("%s is not the number of a hunk", text.Word(part))
 		}
 		if b > uint64(most) {
 			return nil, fmt.Errorf("there is no hunk %d: it has %s", b, words.Plural(most, "hunk", "hunks"))
@@ -303,7 +303,7 @@ func newReviewDrop(a *app) *cobra.Command {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
 			if args[0] == "" {
-				return command.Usage(errors.New("the name of the session is empty"), "see what there is with: holdfast review list")
+				return command.Usage(errors.New("the name of the session is empty"), "list the sessions with: holdfast review list")
 			}
 			return a.dropReview(ctx, args[0], yes)
 		},
@@ -322,7 +322,7 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 		return err
 	}
 	if r.Running() {
-		return command.Usage(fmt.Errorf("the run %s is not over", r.Session), "drop it when it has ended")
+		return command.Usage(fmt.Errorf("the run %s has not ended", r.Session), "drop it when it has ended")
 	}
 	v := &openedReview{a: a, Reviewed: r, host: host, by: host.Name}
 	lost := "its changes"
@@ -334,8 +334,8 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 			lost = "the list of " + words.Plural(n.Changes, "change", "changes") + ", which stay in the workspace"
 		}
 	}
-	if !yes && !a.sure(fmt.Sprintf("forget %s of %s in %s?", lost, text.Line(r.Session), text.Word(string(r.Workspace)))) {
-		return command.Usage(errors.New("nothing was dropped"), "say --yes where nobody can be asked")
+	if !yes && !a.confirm(fmt.Sprintf("forget %s of %s in %s?", lost, text.Line(r.Session), text.Word(string(r.Workspace)))) {
+		return command.Usage(errors.New("nothing was dropped"), "give --yes where there is no terminal to ask on")
 	}
 	if !r.Direct() && v.set != nil {
 		if err := v.begin(); err != nil {
@@ -351,8 +351,8 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 	return r.Forget()
 }
 
-// sure asks on the terminal for the word yes.
-func (a *app) sure(question string) bool {
+// confirm asks on the terminal for the word yes.
+func (a *app) confirm(question string) bool {
 	in, ok := a.Stdin.(*os.File)
 	if !ok || !screen.IsTerminal(in) {
 		return false

@@ -30,7 +30,7 @@ func newReviewDiff(a *app) *cobra.Command {
 		Short: "Show what would change, line by line",
 		Long: `Show the changes of a run as a diff, those that are flagged first, nothing cut
 short. Characters that act on a terminal, hide or reorder text are shown as
-escapes. Of binary and large files size and hash are shown.`,
+escapes. For binary and large files size and hash are shown.`,
 		Example: "  holdfast review diff\n  holdfast review diff src/main.go\n  holdfast review diff --name-only -z",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withReview(c, session, func(_ context.Context, v *openedReview) error {
@@ -39,7 +39,7 @@ escapes. Of binary and large files size and hash are shown.`,
 				case err != nil:
 					return err
 				case nul && !names:
-					return command.Usage(errors.New("-z is for names"), "give it with --name-only")
+					return command.Usage(errors.New("-z is only for names"), "give it with --name-only")
 				case names:
 					return a.printNames(list, nul)
 				case v.Direct():
@@ -88,14 +88,14 @@ func (v *openedReview) pick(args []string) ([]*review.Change, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(v.set.Changes, func(c *review.Change) bool { return named(c, p) }) {
+		if !slices.ContainsFunc(v.set.Changes, func(c *review.Change) bool { return matchesPath(c, p) }) {
 			return nil, v.unchanged(arg)
 		}
 		picked = append(picked, p)
 	}
 	var out []*review.Change
 	for _, c := range v.set.Changes {
-		if slices.ContainsFunc(picked, func(p string) bool { return named(c, p) }) {
+		if slices.ContainsFunc(picked, func(p string) bool { return matchesPath(c, p) }) {
 			out = append(out, c)
 		}
 	}
@@ -119,8 +119,8 @@ func (v *openedReview) unchanged(arg string) error {
 	return command.Usage(fmt.Errorf("nothing changed at %s", text.Word(arg)), "see what did with: holdfast review "+v.Session)
 }
 
-// named reports whether p is the path of a change, or a directory that it is in.
-func named(c *review.Change, p string) bool {
+// matchesPath reports whether p is the path of a change, or a directory that it is in.
+func matchesPath(c *review.Change, p string) bool {
 	is := func(name workspace.Name) bool {
 		return p == "" || paths.Within(p, string(name))
 	}

@@ -34,12 +34,12 @@ func Command(world *command.App) *cobra.Command {
 		Long: `After a run with workspace.mode: review, what it changed waits here. Files that
 this machine would later execute or obey come first, with the reason; nothing
 reaches the workspace before you accept it. SESSION is the name of the run, or the
-beginning of it; without one the run that waits is meant, or of several the one
-in whose workspace you are. Of a run that worked on the workspace itself the
-changes are listed: they are there already.
+beginning of it; the default is the run that waits, or of several the one in
+whose workspace you are. For a run that worked on the workspace itself the
+changes are only listed: they are there already.
 
 PATH is a file or a directory, relative to where you are. A directory never
-accepts what is flagged in it unless you say --flagged.`,
+accepts what is flagged in it unless you give --flagged.`,
 		Example: `  holdfast review
   holdfast review diff src/
   holdfast review accept --hunk src/main.go:1,3
@@ -50,14 +50,14 @@ accepts what is flagged in it unless you say --flagged.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := command.Interruptible(c)
 			defer stop()
-			return a.review(ctx, first(args), o)
+			return a.review(ctx, firstArgument(args), o)
 		},
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "show as JSON")
 	c.Flags().BoolVar(&o.all, "all", false, "name every file of directories that are new")
 	c.Flags().BoolVar(&o.safe, "apply-all-safe", false, "accept and apply everything that has no flag")
 	c.Flags().BoolVarP(&o.interactive, "interactive", "i", false, "go through the changes one by one")
-	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "end with 1 when something waits")
+	c.Flags().BoolVar(&o.exitCode, "exit-code", false, "exit with 1 when something waits")
 	c.MarkFlagsMutuallyExclusive("json", "apply-all-safe", "interactive", "all")
 	c.MarkFlagsMutuallyExclusive("exit-code", "apply-all-safe", "interactive")
 	c.AddCommand(newReviewList(a), newReviewDiff(a), newReviewCat(a), newReviewDecide(a, review.Accept), newReviewDecide(a, review.Reject),
@@ -84,13 +84,13 @@ func (a *app) review(ctx context.Context, name string, o showFlags) error {
 	default:
 		err = v.show(o.all)
 	}
-	if err == nil && o.exitCode && v.waits() {
+	if err == nil && o.exitCode && v.needsDecision() {
 		return command.Exit(command.ExitFailed)
 	}
 	return err
 }
 
-func first(args []string) string {
+func firstArgument(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
@@ -134,7 +134,7 @@ func (e *missingError) Hint() string {
 	if len(e.several) > 0 {
 		return "name one: " + strings.Join(e.several[:min(4, len(e.several))], ", ")
 	}
-	return "see what there is with: holdfast review list"
+	return "list them with: holdfast review list"
 }
 
 // choose finds the review that name means, which may be "".
@@ -211,7 +211,7 @@ func (a *app) openReview(ctx context.Context, name string) (*openedReview, error
 		return nil, err
 	}
 	if r.Running() {
-		return nil, command.Usage(fmt.Errorf("the run %s is not over", r.Session), "review it when it has ended")
+		return nil, command.Usage(fmt.Errorf("the run %s has not ended", r.Session), "review it when it has ended")
 	}
 	v := &openedReview{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
 	if paths.Within(string(r.Workspace), dir) {
@@ -233,7 +233,7 @@ func (v *openedReview) read(ctx context.Context) error {
 		Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode), Rules: v.rules(), Obey: workspace.HostSettings(v.host.Home),
 	})
 	if err != nil {
-		return fmt.Errorf("looking at what the run %s changed: %w", v.Session, err)
+		return fmt.Errorf("reading what the run %s changed: %w", v.Session, err)
 	}
 	v.set = set
 	return nil
@@ -263,7 +263,7 @@ func (v *openedReview) close() {
 	v.set.Close() // nothing is written by it
 }
 
-// waits reports whether something must be decided or applied.
-func (v *openedReview) waits() bool {
-	return !v.Direct() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, open))
+// needsDecision reports whether something must be decided or applied.
+func (v *openedReview) needsDecision() bool {
+	return !v.Direct() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, isOpen))
 }

@@ -20,10 +20,10 @@ func (v *openedReview) show(all bool) error {
 	n := v.set.Counts()
 	what := "what it changed waits for you"
 	if v.Direct() {
-		what = "what changed in it meanwhile; it is there already"
+		what = "what changed in it in the meantime; it is there already"
 	}
 	fmt.Fprintf(&b, "%s  %s, until %s: %s\n", text.Line(v.Session), text.Word(string(v.Workspace)), words.Moment(v.Ended), what)
-	fmt.Fprintf(&b, "%s\n", v.sum(n))
+	fmt.Fprintf(&b, "%s\n", v.countsText(n))
 	v.showNotes(&b)
 	rest := v.set.Changes
 	if n.Flagged > 0 {
@@ -46,8 +46,8 @@ func (v *openedReview) show(all bool) error {
 	return err
 }
 
-// sum is the figures in one line.
-func (v *openedReview) sum(n review.Counts) string {
+// countsText returns the figures in one line.
+func (v *openedReview) countsText(n review.Counts) string {
 	parts := []string{words.Plural(n.Changes, "change", "changes") + ":"}
 	for _, one := range []struct {
 		n    int
@@ -77,31 +77,31 @@ func (v *openedReview) sum(n review.Counts) string {
 
 // showNotes prints what the list does not show.
 func (v *openedReview) showNotes(b *strings.Builder) {
-	say := func(format string, args ...any) {
+	note := func(format string, args ...any) {
 		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), text.Line(fmt.Sprintf(format, args...)))
 	}
 	if d := v.direct; d != nil {
 		if d.Cut > 0 {
-			say("%d more changes are not in the list", d.Cut)
+			note("%d more changes are not in the list", d.Cut)
 		}
 		if d.Unsure != "" {
-			say("%s", d.Unsure)
+			note("%s", d.Unsure)
 		}
 	}
 	if v.Died {
-		say("the supervisor of this run was killed; the run ended with it")
+		note("the supervisor of this run was killed; the run ended with it")
 	}
 	for _, dir := range v.Written {
-		say("the run could write to %s at once, which is not part of this review", text.Word(string(dir)))
+		note("the run could write to %s directly, which is not part of this review", text.Word(string(dir)))
 	}
 	for _, what := range v.Left {
-		say("not in the run's copy: %s", text.Word(string(what)))
+		note("not in the run's copy: %s", text.Word(string(what)))
 	}
 	for _, u := range v.set.Unseen {
-		say("not looked at, and never applied: %s: %s", text.Word(string(u.Path)), u.Reason)
+		note("not examined, and never applied: %s: %s", text.Word(string(u.Path)), u.Reason)
 	}
 	for _, what := range v.set.Notes {
-		say("%s", what)
+		note("%s", what)
 	}
 }
 
@@ -198,13 +198,13 @@ func (v *openedReview) next(b *strings.Builder, n review.Counts) {
 	if n.Undecided > 0 {
 		next = append(next, "look: holdfast review diff [PATH]", "decide: holdfast review -i, or review accept PATH and review reject PATH")
 		if n.Undecided > n.Flagged {
-			next = append(next, "take all that has no flag: holdfast review --apply-all-safe")
+			next = append(next, "accept and apply all that has no flag: holdfast review --apply-all-safe")
 		}
 	}
 	if n.Accepted > 0 {
-		next = append(next, "carry over what is accepted: holdfast review apply")
+		next = append(next, "apply what is accepted: holdfast review apply")
 	}
-	if !v.waits() {
+	if !v.needsDecision() {
 		next = append(next, "nothing is left to decide; forget it: holdfast review drop "+text.Line(v.Session))
 	}
 	if len(next) > 0 {

@@ -23,7 +23,7 @@ func Waiting(world *command.App, r run.Result) {
 	}
 	v, err := a.openReview(context.Background(), r.Viewed.Session)
 	if err != nil {
-		a.Note(command.Yellow, "review", "changes wait and could not be looked at (%v): %s", err, next)
+		a.Note(command.Yellow, "review", "changes wait and could not be read (%v): %s", err, next)
 		return
 	}
 	defer v.close()
@@ -36,6 +36,6 @@ func Waiting(world *command.App, r run.Result) {
 		a.Note(command.Cyan, "review", "%s: %s", words.Plural(n.Changes, "change waits for review", "changes wait for review"), next)
 	}
 	if n.Unseen > 0 {
-		a.Note(command.Yellow, "warning", "%s of what the run left could not be looked at, and cannot be applied", words.Plural(n.Unseen, "part", "parts"))
+		a.Note(command.Yellow, "warning", "%s of what the run left could not be examined, and cannot be applied", words.Plural(n.Unseen, "part", "parts"))
 	}
 }

@@ -69,7 +69,7 @@ func (v *openedReview) sameBelow(list []*review.Change) (string, int) {
 		return "", 0
 	}
 	top := ""
-	for dir := parentDir(string(c.Path)); dir != "" && v.asOne(dir); dir = parentDir(dir) {
+	for dir := parentDir(string(c.Path)); dir != "" && v.isNewDirectory(dir); dir = parentDir(dir) {
 		top = dir
 	}
 	if top == "" && c.Type == review.Dir {
@@ -89,8 +89,8 @@ func (v *openedReview) sameBelow(list []*review.Change) (string, int) {
 	return top, n
 }
 
-// asOne reports whether a directory as a whole is new.
-func (v *openedReview) asOne(dir string) bool {
+// isNewDirectory reports whether a directory as a whole is new.
+func (v *openedReview) isNewDirectory(dir string) bool {
 	if c := v.set.Find(dir); c != nil {
 		return c.Kind == review.Added && c.Type == review.Dir
 	}

@@ -45,19 +45,19 @@ func (v *openedReview) interact(ctx context.Context) error {
 	w := &walk{openedReview: v, in: in, out: bufio.NewWriter(out)}
 	var list []*review.Change
 	for _, c := range v.set.Changes {
-		if open(c) {
+		if isOpen(c) {
 			list = append(list, c)
 		}
 	}
 	w.all = len(list)
-	err := w.through(ctx, list)
+	err := w.askAll(ctx, list)
 	if err != nil && !errors.Is(err, errQuit) && !errors.Is(err, io.EOF) {
 		return err
 	}
 	return w.end(ctx)
 }
 
-func (w *walk) through(ctx context.Context, list []*review.Change) error {
+func (w *walk) askAll(ctx context.Context, list []*review.Change) error {
 	for i, c := range list {
 		if err := ctx.Err(); err != nil {
 			return errQuit
@@ -66,7 +66,7 @@ func (w *walk) through(ctx context.Context, list []*review.Change) error {
 		if c.Decision != review.Undecided { // decided with its directory
 			continue
 		}
-		if err := w.one(c); err != nil {
+		if err := w.askChange(c); err != nil {
 			return err
 		}
 	}
@@ -76,10 +76,10 @@ func (w *walk) through(ctx context.Context, list []*review.Change) error {
 // end prints what is left, and offers to apply what was accepted.
 func (w *walk) end(ctx context.Context) error {
 	n := w.set.Counts()
-	fmt.Fprintf(w.out, "\n%s\n", w.sum(n))
+	fmt.Fprintf(w.out, "\n%s\n", w.countsText(n))
 	if n.Accepted == 0 {
 		w.out.Flush()
-		if !w.waits() {
+		if !w.needsDecision() {
 			return nil
 		}
 		return command.Exit(command.ExitFailed)
@@ -112,8 +112,8 @@ q  quit; what was decided is kept
 ?  this help
 `
 
-// one asks about one change.
-func (w *walk) one(c *review.Change) error {
+// askChange asks about one change.
+func (w *walk) askChange(c *review.Change) error {
 	d, err := w.set.Diff(c)
 	if err != nil {
 		fmt.Fprintf(w.out, "\n%s\n%s\n", w.line(c, string(c.Path)), w.a.Tint(command.Red, "it cannot be shown: "+text.Line(err.Error())))
@@ -139,15 +139,15 @@ func (w *walk) one(c *review.Change) error {
 		case "n":
 			return w.decideAll([]*review.Change{c}, review.Reject)
 		case "a":
-			return w.directory(c, review.Accept)
+			return w.decideDirectory(c, review.Accept)
 		case "d":
-			return w.directory(c, review.Reject)
+			return w.decideDirectory(c, review.Reject)
 		case "s":
 			if d == nil || len(d.Hunks) < 2 {
 				fmt.Fprintln(w.out, "it has no hunks to choose from")
 				continue
 			}
-			return w.hunks(c, d)
+			return w.askHunks(c, d)
 		case "v":
 			w.print(c, d, 0)
 		case "k":
@@ -186,14 +186,14 @@ func (w *walk) print(c *review.Change, d *review.Diff, limit int) {
 	}
 }
 
-// directory decides the rest of a change's directory, as far as it is undecided.
+// decideDirectory decides the rest of a change's directory, as far as it is undecided.
 // What is flagged is never accepted with others.
-func (w *walk) directory(c *review.Change, d review.Decision) error {
+func (w *walk) decideDirectory(c *review.Change, d review.Decision) error {
 	dir := parentDir(string(c.Path))
 	var list []*review.Change
 	for _, other := range w.set.Changes {
 		in := dir == "" || paths.Below(dir, string(other.Path))
-		if in && open(other) && (d != review.Accept || !other.Flagged()) {
+		if in && isOpen(other) && (d != review.Accept || !other.Flagged()) {
 			list = append(list, other)
 		}
 	}
@@ -205,19 +205,19 @@ func (w *walk) directory(c *review.Change, d review.Decision) error {
 		return err
 	}
 	if answer != "y" && answer != "yes" {
-		return w.one(c)
+		return w.askChange(c)
 	}
 	if err := w.decideAll(list, d); err != nil {
 		return err
 	}
 	if c.Decision == review.Undecided && !c.Applied { // it is flagged
-		return w.one(c)
+		return w.askChange(c)
 	}
 	return nil
 }
 
-// hunks asks about the hunks of a file one by one.
-func (w *walk) hunks(c *review.Change, d *review.Diff) error {
+// askHunks asks about the hunks of a file one by one.
+func (w *walk) askHunks(c *review.Change, d *review.Diff) error {
 	for i := range d.Hunks {
 		w.writeHunk(w.out, d, i, shownLines)
 		for asked := true; asked; {

@@ -27,9 +27,9 @@ func Command(world *command.App) *cobra.Command {
 		Short: "Run a command, and everything it starts, inside the boundary",
 		Long: `Run CMD inside the boundary. The workspace (default: the current directory) is
 writable, but for what your host would execute from it; system directories and
-toolchains are readable; home, credentials and other processes are not there, and
-of the network what --allow and the policy name. The exit status is the
-command's; 125 says that nothing was started, 124 that holdfast failed after that.`,
+toolchains are readable; home, credentials and other processes are absent, and only
+what --allow and the policy name of the network is reachable. The exit status is the
+command's; 125 means that nothing was started, 124 that holdfast failed after that.`,
 		Example: `  holdfast run -- npm test
   holdfast run --allow packages.example.org -- npm ci
   holdfast run --ro ~/data --rw ~/out --env API_URL=http://localhost -- ./job
@@ -43,7 +43,7 @@ command's; 125 says that nothing was started, 124 that holdfast failed after tha
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if grace <= 0 {
-				return command.Usage(errors.New("--grace wants a duration above 0"), "for example --grace 30s")
+				return command.Usage(errors.New("--grace must be a duration above 0"), "for example --grace 30s")
 			}
 			options, err := flags.Options(a.App)
 			if err != nil {
@@ -59,6 +59,6 @@ command's; 125 says that nothing was started, 124 that holdfast failed after tha
 	flags.Bind(cmd)
 	plans.Complete(cmd)
 	cmd.Flags().DurationVar(&grace, "grace", 10*time.Second, "end the run `DURATION` after SIGTERM was passed on to it")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "say what the boundary is made of")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what the boundary is made of")
 	return cmd
 }

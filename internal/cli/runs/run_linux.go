@@ -80,7 +80,7 @@ func New(world *command.App, options policy.Options, argv []string) (*run.Task, 
 			return plan, err
 		},
 	}
-	t.Asks = a.asks(t.Streams)
+	t.Asks = a.notifyWaiting(t.Streams)
 	if exe, err := os.Executable(); err == nil {
 		t.Executable = exe
 	}
@@ -135,9 +135,9 @@ func (a *app) streams() run.Streams {
 	return s
 }
 
-// asks reports that something waits, if that cannot spoil what the command draws: on a
+// notifyWaiting reports that something waits, if that cannot spoil what the command draws: on a
 // terminal in raw mode the command may have the whole screen.
-func (a *app) asks(s run.Streams) func(id, what string) {
+func (a *app) notifyWaiting(s run.Streams) func(id, what string) {
 	if s.InTerminal && s.ErrTerminal {
 		return nil
 	}

@@ -73,7 +73,7 @@ func readKeys(from io.Reader, to chan<- Key) {
 			p.whole = true
 		}
 		now := time.Now()
-		for _, k := range p.take() {
+		for _, k := range p.parseKeys() {
 			k.At = now
 			to <- k
 		}
@@ -99,8 +99,8 @@ var controls = map[byte]keyCode{
 	0x0c: KeyRedraw, 0x15: KeyClear, 0x10: KeyUp, 0x0e: KeyDown, 0x02: KeyPageUp, 0x06: KeyPageDown,
 }
 
-// take removes whole keys from the beginning of what was read.
-func (p *keyParser) take() []Key {
+// parseKeys removes whole keys from the beginning of what was read.
+func (p *keyParser) parseKeys() []Key {
 	var out []Key
 	for len(p.rest) > 0 {
 		k, n := p.next()

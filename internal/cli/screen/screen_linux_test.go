@@ -26,7 +26,7 @@ func TestKeys(t *testing.T) {
 			var p keyParser
 			var got []keyCode
 			take := func() {
-				for _, k := range p.take() {
+				for _, k := range p.parseKeys() {
 					got = append(got, k.Code)
 				}
 			}
@@ -68,9 +68,9 @@ func FuzzKeys(f *testing.F) {
 	f.Add([]byte("\x1b[200~a\x1b[201~"))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p := keyParser{rest: slices.Clone(in)}
-		p.take()
+		p.parseKeys()
 		p.whole = true
-		p.take()
+		p.parseKeys()
 		if len(p.rest) > 0 {
 			t.Errorf("%q is left of %q", p.rest, in)
 		}

@@ -165,12 +165,12 @@ func (e *UnobservedError) Hint() string {
 // has no effect otherwise: the boundary decides as it would without it.
 func (g *Gate) Judge(a event.Attempt) event.Ruling {
 	j := g.rules.Judge(a)
-	r := g.ruling(a, j)
+	r := g.rule(a, j)
 	r.Unlisted = j.Unlisted
 	return r
 }
 
-func (g *Gate) ruling(a event.Attempt, j policy.Judgement) event.Ruling {
+func (g *Gate) rule(a event.Attempt, j policy.Judgement) event.Ruling {
 	rule := j.Rule.Origin
 	switch {
 	case j.Verdict == event.Allowed:

@@ -129,7 +129,7 @@ func TestApprovalsOverTheControlSocket(t *testing.T) {
 	if r := verdict(t, first); r.Verdict != event.Allowed || !r.Granted {
 		t.Errorf("got %+v", r)
 	}
-	if err := a.answer(list[0], false); err == nil || !strings.Contains(err.Error(), "answered already: allowed by ann") {
+	if err := a.answer(list[0], false); err == nil || !strings.Contains(err.Error(), "already answered: allowed by ann") {
 		t.Errorf("a second answer: %v", err)
 	}
 	n := list[1].Answer()

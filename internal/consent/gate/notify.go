@@ -128,7 +128,7 @@ func (n *notifier) begin(r consent.Request) {
 	n.live[r.ID] = cancel
 	var asking sync.WaitGroup
 	for _, h := range n.hooks {
-		asking.Go(func() { n.ask(ctx, h, r) })
+		asking.Go(func() { n.askWebhook(ctx, h, r) })
 	}
 	n.work.Go(func() {
 		asking.Wait()
@@ -154,19 +154,19 @@ func (n *notifier) follow(q *consent.Queue) {
 	}
 }
 
-// ask gets the answer of one webhook.
-func (n *notifier) ask(ctx context.Context, h *alert.Asker, r consent.Request) {
+// askWebhook gets the answer of one webhook.
+func (n *notifier) askWebhook(ctx context.Context, h *alert.Asker, r consent.Request) {
 	q := alert.Question{
 		ID: r.ID, Nonce: r.Nonce, Digest: r.Digest, Session: r.Session, Host: n.host, Kind: string(r.Attempt.Kind),
 		Asked: r.Asked, Expires: r.Expires, Rule: r.Rule, Reason: consent.Visible(r.Reason), Count: r.Count,
 	}
 	for _, l := range consent.Describe(r) {
-		q.What = append(q.What, alert.Said{Name: l.Name, Warn: l.Warn, Text: n.config.Mask(l.Text)})
+		q.What = append(q.What, alert.QuestionLine{Name: l.Name, Warn: l.Warn, Text: n.config.Mask(l.Text)})
 	}
-	reply, err := h.Ask(ctx, q, func(err error) { n.ignored(h, r, err) })
+	reply, err := h.Ask(ctx, q, func(err error) { n.recordIgnored(h, r, err) })
 	if err != nil {
 		if ctx.Err() == nil { // else the question is over
-			n.ignored(h, r, err)
+			n.recordIgnored(h, r, err)
 		}
 		return
 	}
@@ -175,7 +175,7 @@ func (n *notifier) ask(ctx context.Context, h *alert.Asker, r consent.Request) {
 		err = n.queue.Answer(consent.Sign(a, n.key))
 	}
 	if err != nil && ctx.Err() == nil {
-		n.ignored(h, r, err)
+		n.recordIgnored(h, r, err)
 	}
 }
 
@@ -193,20 +193,20 @@ func (n *notifier) answer(r consent.Request, reply alert.Reply) (consent.Answer,
 	if reply.For != "" {
 		d, err := time.ParseDuration(reply.For)
 		if err != nil {
-			return a, fmt.Errorf("%q is no time span", reply.For)
+			return a, fmt.Errorf("%q is not a duration", reply.For)
 		}
 		a.For = d
 	}
 	return a, nil
 }
 
-// ignored records that the answer of a webhook did not count.
-func (n *notifier) ignored(h *alert.Asker, r consent.Request, why error) {
+// recordIgnored records that the answer of a webhook did not count.
+func (n *notifier) recordIgnored(h *alert.Asker, r consent.Request, why error) {
 	n.sink.Emit(event.Event{ // a record that fails ends the run
 		Action: event.ApprovalAnswer, Object: r.Attempt.Path, Rule: r.Rule, Process: r.Attempt.Process,
 		Detail: map[string]string{
 			"id": r.ID, "kind": string(r.Attempt.Kind), "digest": r.Digest, "via": "webhook", "outcome": consent.OutcomeIgnored,
-			"reason": "what " + h.Name() + " answered counts for nothing: " + why.Error(),
+			"reason": "what " + h.Name() + " answered was ignored: " + why.Error(),
 		},
 	})
 }

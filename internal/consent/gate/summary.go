@@ -31,16 +31,16 @@ func (s *summary) Emit(e event.Event) error {
 	}
 	switch e.Action {
 	case event.ApprovalAnswer, event.ApprovalRule:
-		s.keep(consent.Outcome{
-			What: s.secrets(consent.Summary(attempted(e))), Allowed: e.Verdict == event.Allowed, How: e.Detail["outcome"],
+		s.addOutcome(consent.Outcome{
+			What: s.secrets(consent.Summary(attemptOfEvent(e))), Allowed: e.Verdict == event.Allowed, How: e.Detail["outcome"],
 			By: e.Detail["by"], Reason: e.Detail["reason"], Rule: e.Rule,
 		})
 	}
 	return nil
 }
 
-// attempted is the subject of a queue's event, as far as a summary needs it.
-func attempted(e event.Event) event.Attempt {
+// attemptOfEvent is the subject of a queue's event, as far as a summary needs it.
+func attemptOfEvent(e event.Event) event.Attempt {
 	a := event.Attempt{
 		Kind: event.Kind(e.Detail["kind"]), Process: e.Process, Path: e.Object, Operation: e.Detail["operation"], To: e.Detail["to"],
 		Method: e.Detail["method"], URLPath: e.Detail["path"], Name: e.Detail["credential"],
@@ -53,7 +53,7 @@ func attempted(e event.Event) event.Attempt {
 	return a
 }
 
-func (s *summary) keep(c consent.Outcome) {
+func (s *summary) addOutcome(c consent.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.all, func(o consent.Outcome) bool {

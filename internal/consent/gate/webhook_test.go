@@ -54,8 +54,8 @@ func TestWebhookAnswers(t *testing.T) {
 		"names nobody":      {webhookSecret, `"decision":"allow"`, event.Unknown, "who answers"},
 		"allows for ever":   {webhookSecret, `"decision":"allow","scope":"for","for":"9000h","by":"ann"`, event.Unknown, "time"},
 		"has an odd scope":  {webhookSecret, `"decision":"allow","scope":"everything","by":"ann"`, event.Unknown, "scope"},
-		"allows less":       {webhookSecret, `"decision":"allow","uses":-1,"by":"ann"`, event.Unknown, "less than nothing"},
-		"has no time span":  {webhookSecret, `"decision":"allow","scope":"for","for":"soon","by":"ann"`, event.Unknown, "no time span"},
+		"allows less":       {webhookSecret, `"decision":"allow","uses":-1,"by":"ann"`, event.Unknown, "a negative number of uses"},
+		"has no time span":  {webhookSecret, `"decision":"allow","scope":"for","for":"soon","by":"ann"`, event.Unknown, "not a duration"},
 		"says two things":   {webhookSecret, `"decision":"deny","everything":true,"by":"ann"`, event.Unknown, "not understood"},
 		"is of another one": {webhookSecret, `"decision":"allow","by":"ann","nonce":"x"`, event.Unknown, "another request"},
 	} {

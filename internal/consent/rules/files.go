@@ -64,10 +64,10 @@ func (f *files) unknown(path, sha256 string) bool {
 	return f.find != nil && path != "" && sha256 == "" && !f.fixed(path)
 }
 
-// named reports whether a file that the dynamic loader opens by itself is what
+// hasTrustedName reports whether a file that the dynamic loader opens by itself is what
 // its name says. It is not hashed, and a link or a descriptor may lead
 // anywhere, so only a name counts that nothing inside can give to another file.
-func (f *files) named(name string) bool {
+func (f *files) hasTrustedName(name string) bool {
 	return f.find == nil || path.IsAbs(name) && path.Clean(name) == name && f.fixed(name)
 }
 

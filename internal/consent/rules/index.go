@@ -36,24 +36,24 @@ func (m *Matcher) add(r *prepared, deny bool, order int) {
 }
 
 func (l *ruleIndex) add(r *prepared, kind event.Kind) {
-	l.all = inserted(l.all, r)
+	l.all = insertByOrder(l.all, r)
 	switch {
 	case kind == event.KindExec && len(r.programs) > 0:
 		for _, name := range r.programs {
-			l.byProgram[name] = inserted(l.byProgram[name], r)
+			l.byProgram[name] = insertByOrder(l.byProgram[name], r)
 		}
 	case kind == event.KindExec && len(r.verbs) > 0:
 		for _, name := range r.verbs {
-			l.byVerb[name] = inserted(l.byVerb[name], r)
+			l.byVerb[name] = insertByOrder(l.byVerb[name], r)
 		}
 	case r.plain:
-		l.once = inserted(l.once, r)
+		l.once = insertByOrder(l.once, r)
 	default:
-		l.always = inserted(l.always, r)
+		l.always = insertByOrder(l.always, r)
 	}
 }
 
-func inserted(list []*prepared, r *prepared) []*prepared {
+func insertByOrder(list []*prepared, r *prepared) []*prepared {
 	at, _ := slices.BinarySearchFunc(list, r, func(a, b *prepared) int { return a.rank - b.rank })
 	return slices.Insert(list, at, r)
 }

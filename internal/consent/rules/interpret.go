@@ -48,8 +48,8 @@ var interpreters = sync.OnceValue(func() map[string]startOptions {
 	}
 })
 
-// interpreted reads what an interpreter would execute.
-func (r *reader) interpreted(name string, args []string) {
+// readInterpreter reads what an interpreter would execute.
+func (r *reader) readInterpreter(name string, args []string) {
 	o := interpreters()[family(name)]
 	verb, program, rest := o.source(args)
 	if verb == fromFile {
@@ -61,12 +61,12 @@ func (r *reader) interpreted(name string, args []string) {
 		r.addUnknown()
 	}
 	for _, plain := range versions(name) {
-		r.add(reading{program: plain, verb: verb, args: rest, ended: ended})
+		r.addReadings(reading{program: plain, verb: verb, args: rest, ended: ended})
 	}
 	switch verb {
 	case fromFile:
 		if family(name) != "shell" { // what a script of a shell executes is judged later
-			r.all("", rest, scriptNames(program)...)
+			r.readNames("", rest, scriptNames(program)...)
 		}
 	case fromModule:
 		r.module(program, rest)
@@ -79,7 +79,7 @@ var runners = []string{"runpy", "cProfile", "profile", "trace", "pdb", "coverage
 // module reads what a Python module would execute.
 func (r *reader) module(name string, args []string) {
 	name, _, _ = strings.Cut(name, ".")
-	r.all("", args, name)
+	r.readNames("", args, name)
 	if !slices.Contains(runners, name) {
 		return
 	}
@@ -87,19 +87,19 @@ func (r *reader) module(name string, args []string) {
 		next := i + 1
 		switch {
 		case (word == "-m" || word == "--module") && next < len(args):
-			r.called(args[next], args[next+1:])
+			r.readModule(args[next], args[next+1:])
 		case name == "runpy" && i == 0:
-			r.called(word, args[next:])
+			r.readModule(word, args[next:])
 		case !strings.HasPrefix(word, "-") && strings.ContainsRune(word, '/'):
-			r.all("", args[next:], scriptNames(r.absolute(word))...)
+			r.readNames("", args[next:], scriptNames(r.absolute(word))...)
 		}
 	}
 }
 
-// called reads a module that another one executes.
-func (r *reader) called(name string, args []string) {
+// readModule reads a module that another one executes.
+func (r *reader) readModule(name string, args []string) {
 	if r.depth++; r.depth > maxPeeled {
-		r.add(reading{anything: true})
+		r.addReadings(reading{anything: true})
 	} else {
 		r.module(name, args)
 	}

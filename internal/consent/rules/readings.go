@@ -37,7 +37,7 @@ func (m *Matcher) readings(a event.Attempt) []reading {
 	}
 	r := reader{ruleIndex: m.indexes[event.KindExec], files: m.files, cwd: a.Process.Cwd, cut: a.Cut}
 	if m.files.unknown(a.Process.Executable, a.Process.SHA256) || m.files.unknown(a.Script, a.ScriptSHA256) {
-		r.add(reading{anything: true})
+		r.addReadings(reading{anything: true})
 	}
 	argv := a.Process.Argv
 	rest := argumentsOf(argv)
@@ -54,22 +54,22 @@ func (m *Matcher) readings(a event.Attempt) []reading {
 		return nil // it executes the program by whose name it is called, which is judged then
 	}
 	if a.Script == "" {
-		r.all(called, rest, append(executable, baseName(a.Path), called)...)
+		r.readNames(called, rest, append(executable, baseName(a.Path), called)...)
 		return r.out
 	}
 	before := a.Interpreted
 	if len(before) == 0 {
 		before = []string{a.Script}
 	}
-	r.all("", slices.Concat(before, rest), executable...)
+	r.readNames("", slices.Concat(before, rest), executable...)
 	script := append(m.files.names(a.Script, a.ScriptSHA256), scriptNames(a.Script)...)
 	script = append(script, append(scriptNames(a.Path), called)...)
 	switch kind {
 	case "env", "proxy": // these execute their program anew, which is judged then
 	case "shell": // likewise if what it starts is known
-		r.all("", rest, slices.DeleteFunc(script, startedAgain)...)
+		r.readNames("", rest, slices.DeleteFunc(script, startedAgain)...)
 	default:
-		r.all("", rest, script...)
+		r.readNames("", rest, script...)
 	}
 	return r.out
 }
@@ -99,47 +99,47 @@ type reader struct {
 	cut       bool // the arguments are incomplete
 }
 
-// all reads an execution under each of some names. called is the last name of
+// readNames reads an execution under each of some names. called is the last name of
 // the first argument, by which some programs choose what they are.
-func (r *reader) all(called string, args []string, names ...string) {
+func (r *reader) readNames(called string, args []string, names ...string) {
 	for i, name := range names {
 		if name != "" && !slices.Contains(names[:i], name) {
-			r.one(called, name, args)
+			r.readName(called, name, args)
 		}
 	}
 }
 
-func (r *reader) one(called, name string, args []string) {
+func (r *reader) readName(called, name string, args []string) {
 	if r.depth == maxPeeled {
-		r.add(reading{anything: true})
+		r.addReadings(reading{anything: true})
 		return
 	}
 	r.depth++
 	defer func() { r.depth-- }()
 	switch family(name) {
 	case "loader":
-		r.loaded(args)
+		r.readLoader(args)
 	case "emulator":
-		r.emulated(args)
+		r.readEmulator(args)
 	case "box":
 		r.applet(called, args)
 	case "corepack":
 		if len(args) > 0 {
 			manager, _, _ := strings.Cut(args[0], "@")
-			r.one("", manager, args[1:])
+			r.readName("", manager, args[1:])
 		} else {
 			r.addUnknown()
 		}
 	case "shell", "python", "node", "perl", "ruby", "php", "lua":
-		r.interpreted(name, args)
+		r.readInterpreter(name, args)
 		return
 	case "git":
 		if verb, dashed := strings.CutPrefix(called, "git-"); dashed && name == "git" {
-			r.add(reading{program: "git", verb: verb, args: args})
+			r.addReadings(reading{program: "git", verb: verb, args: args})
 			return
 		}
 		if verb, dashed := strings.CutPrefix(name, "git-"); dashed {
-			r.add(reading{program: name, args: args}, reading{program: "git", verb: verb, args: args})
+			r.addReadings(reading{program: name, args: args}, reading{program: "git", verb: verb, args: args})
 			return
 		}
 	}
@@ -163,12 +163,12 @@ func (r *reader) command(name string, args []string) {
 	}
 	for _, one := range g.read(args) {
 		one.program = name
-		r.add(one)
+		r.addReadings(one)
 		if name != "git" || one.ended {
 			continue
 		}
 		if meant := autocorrected(one.verb); meant != "" {
-			r.add(reading{program: name, verb: meant, args: one.args})
+			r.addReadings(reading{program: name, verb: meant, args: one.args})
 		}
 	}
 }
@@ -178,9 +178,9 @@ func (r *reader) wanted(name string) bool {
 	return r.cut || len(r.ruleIndex.always) > 0 || len(r.ruleIndex.byVerb) > 0 || r.ruleIndex.byProgram[name] != nil
 }
 
-func (r *reader) add(all ...reading) {
+func (r *reader) addReadings(all ...reading) {
 	for _, one := range all {
-		if len(r.out) == maxReadings || slices.ContainsFunc(r.out, one.same) {
+		if len(r.out) == maxReadings || slices.ContainsFunc(r.out, one.equals) {
 			continue
 		}
 		if len(r.out) == maxReadings-1 {
@@ -190,8 +190,8 @@ func (r *reader) add(all ...reading) {
 	}
 }
 
-// same reports whether both say the same, of one command line.
-func (r reading) same(o reading) bool {
+// equals reports whether both say the same, of one command line.
+func (r reading) equals(o reading) bool {
 	return r.program == o.program && r.verb == o.verb && r.ended == o.ended && r.anything == o.anything &&
 		len(r.args) == len(o.args) && (len(r.args) == 0 || r.args[0] == o.args[0])
 }
@@ -200,13 +200,13 @@ func (r reading) same(o reading) bool {
 // cut before they say it.
 func (r *reader) addUnknown() {
 	if r.cut {
-		r.add(reading{anything: true})
+		r.addReadings(reading{anything: true})
 	}
 }
 
-// loaded reads what the dynamic loader would load: ld.so [OPTION]… PROGRAM
+// readLoader reads what the dynamic loader would load: ld.so [OPTION]… PROGRAM
 // [ARGUMENT]….
-func (r *reader) loaded(args []string) {
+func (r *reader) readLoader(args []string) {
 	called := ""
 	for len(args) > 0 && strings.HasPrefix(args[0], "--") {
 		option, value, given := strings.Cut(args[0], "=")
@@ -225,32 +225,32 @@ func (r *reader) loaded(args []string) {
 		r.addUnknown()
 		return
 	}
-	if !r.files.named(args[0]) {
-		r.add(reading{anything: true})
+	if !r.files.hasTrustedName(args[0]) {
+		r.addReadings(reading{anything: true})
 	}
 	name := baseName(args[0])
 	if called == "" {
 		called = name
 	}
-	r.all(called, args[1:], name, called)
+	r.readNames(called, args[1:], name, called)
 }
 
 // loaderValues are the options of ld.so(8) and of musl's that take a value.
 var loaderValues = []string{"--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask"}
 
-// emulated reads what an emulator would execute by itself. It is not known
+// readEmulator reads what an emulator would execute by itself. It is not known
 // which of its options have a value: each word that can be the program may be
 // it, up to the first path that can be nothing else.
-func (r *reader) emulated(args []string) {
+func (r *reader) readEmulator(args []string) {
 	for i, word := range args {
 		if word == "" || word[0] == '-' {
 			continue
 		}
 		name := baseName(word)
-		r.one(name, name, args[i+1:])
+		r.readName(name, name, args[i+1:])
 		if strings.ContainsRune(word, '/') {
-			if !r.files.named(word) {
-				r.add(reading{anything: true})
+			if !r.files.hasTrustedName(word) {
+				r.addReadings(reading{anything: true})
 			}
 			if i == 0 || !strings.HasPrefix(args[i-1], "-") {
 				return // it is not the value of an option before it
@@ -264,7 +264,7 @@ func (r *reader) emulated(args []string) {
 // called by, or by its first argument.
 func (r *reader) applet(called string, args []string) {
 	if family(called) != "box" && called != "" {
-		r.one(called, called, args)
+		r.readName(called, called, args)
 	}
 	if len(args) == 0 {
 		r.addUnknown()
@@ -275,7 +275,7 @@ func (r *reader) applet(called string, args []string) {
 		name = strings.TrimPrefix(name, option)
 	}
 	name = baseName(name)
-	r.one(name, name, args[1:])
+	r.readName(name, name, args[1:])
 }
 
 // scriptNames are the names of an interpreted file: its name, and its name

@@ -63,7 +63,7 @@ func open(o Options, t timing) (*Dispatcher, error) {
 		}
 		sink, err := newSink(s, o)
 		if err == nil && level == 0 {
-			err = fmt.Errorf("%q is no severity", s.Severity)
+			err = fmt.Errorf("%q is not a severity", s.Severity)
 		}
 		if err != nil {
 			cancel()

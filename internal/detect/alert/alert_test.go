@@ -240,7 +240,7 @@ func TestWrongSinks(t *testing.T) {
 		want string
 	}{
 		{"a kind that there is not", policy.AlertSink{Kind: "pigeon"}, "no such kind"},
-		{"a severity that there is not", policy.AlertSink{Kind: "syslog", Address: "local", Severity: "grave"}, `"grave" is no severity`},
+		{"a severity that there is not", policy.AlertSink{Kind: "syslog", Address: "local", Severity: "grave"}, `"grave" is not a severity`},
 		{"a terminal that is not there", policy.AlertSink{Kind: "terminal"}, "no terminal"},
 		{"a password in the URL", hook(func(s *policy.AlertSink) { s.Address = "https://u:S3CR3T@hooks.example.org/" }), "without a user"},
 		{"a key that others can read", hook(func(s *policy.AlertSink) { s.Secret = write("open", strings.Repeat("k", 32), 0o644) }), "chmod 600"},
@@ -250,7 +250,7 @@ func TestWrongSinks(t *testing.T) {
 		{"a header of ours", hook(func(s *policy.AlertSink) { s.Headers = write("h2", "# c\n\nholdfast-signature: S3CR3T\n", 0o600) }), "line 3"},
 		{"a header that is none", hook(func(s *policy.AlertSink) { s.Headers = write("h3", "S3CR3T\n", 0o600) }), "NAME: VALUE"},
 		{"authorities without any", hook(func(s *policy.AlertSink) { s.Authority = write("ca", "none", 0o600) }), "no certificate"},
-		{"another way to syslog", policy.AlertSink{Kind: "syslog", Address: "gopher://x"}, "no way"},
+		{"another way to syslog", policy.AlertSink{Kind: "syslog", Address: "gopher://x"}, "not a transport"},
 	} {
 		_, err := open(Options{Sinks: []policy.AlertSink{tt.sink}}, quick)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "S3CR3T") {

@@ -22,24 +22,24 @@ import (
 // Question is what a webhook is asked: something waits until a human says
 // whether it may happen.
 type Question struct {
-	Version int       `json:"version"` // 1
-	Type    string    `json:"type"`    // approval
-	ID      string    `json:"id"`      // of the request
-	Nonce   string    `json:"nonce"`   // of this request alone; the answer repeats it
-	Digest  string    `json:"digest"`  // of what would happen; the answer repeats it
-	Session string    `json:"session"`
-	Host    string    `json:"host,omitempty"`
-	Kind    string    `json:"kind"`
-	Asked   time.Time `json:"asked"`
-	Expires time.Time `json:"expires"`
-	Rule    string    `json:"rule,omitempty"`
-	Reason  string    `json:"reason,omitempty"` // of the rule, in words
-	Count   int       `json:"count"`            // identical ones that wait together
-	What    []Said    `json:"what"`             // what exactly would happen, as it is shown everywhere
+	Version int            `json:"version"` // 1
+	Type    string         `json:"type"`    // approval
+	ID      string         `json:"id"`      // of the request
+	Nonce   string         `json:"nonce"`   // of this request alone; the answer repeats it
+	Digest  string         `json:"digest"`  // of what would happen; the answer repeats it
+	Session string         `json:"session"`
+	Host    string         `json:"host,omitempty"`
+	Kind    string         `json:"kind"`
+	Asked   time.Time      `json:"asked"`
+	Expires time.Time      `json:"expires"`
+	Rule    string         `json:"rule,omitempty"`
+	Reason  string         `json:"reason,omitempty"` // of the rule, in words
+	Count   int            `json:"count"`            // identical ones that wait together
+	What    []QuestionLine `json:"what"`             // what exactly would happen, as it is shown everywhere
 }
 
-// Said is one line of what would happen.
-type Said struct {
+// QuestionLine is one line of what would happen.
+type QuestionLine struct {
 	Name string `json:"name,omitempty"` // "" continues the line before
 	Text string `json:"text"`
 	Warn bool   `json:"warn,omitempty"` // it is unusual
@@ -84,7 +84,7 @@ func NewAsker(s policy.AlertSink, version string) (*Asker, error) {
 	}
 	hook := w.(*webhook)
 	if hook.key == nil {
-		return nil, fmt.Errorf("preparing %s: without a secret nobody could tell its answers from forged ones", name(s))
+		return nil, fmt.Errorf("preparing %s: without a secret, forged answers could not be recognised", name(s))
 	}
 	return &Asker{poster: hook.poster, name: name(s), key: hook.key, attempt: cmp.Or(s.Timeout, askAttempt), pause: askPause, now: time.Now}, nil
 }
@@ -104,7 +104,7 @@ func (a *Asker) Ask(ctx context.Context, q Question, ignored func(error)) (Reply
 		return Reply{}, fmt.Errorf("asking %s: %w", a.name, err)
 	}
 	for bad, pause := 0, a.pause; ; {
-		reply, wait, err := a.once(ctx, q, body)
+		reply, wait, err := a.askOnce(ctx, q, body)
 		var final *refusal
 		var invalid *invalidReply
 		switch {
@@ -138,8 +138,8 @@ type invalidReply struct{ cause error }
 func (i *invalidReply) Error() string { return i.cause.Error() }
 func (i *invalidReply) Unwrap() error { return i.cause }
 
-// once asks once. A wait of 0 or more means that there is no answer yet.
-func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.Duration, error) {
+// askOnce asks once. A wait of 0 or more means that there is no answer yet.
+func (a *Asker) askOnce(ctx context.Context, q Question, body []byte) (Reply, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.attempt)
 	defer cancel()
 	extra := signatureHeaders(a.key, a.now(), body)
@@ -161,7 +161,7 @@ func (a *Asker) once(ctx context.Context, q Question, body []byte) (Reply, time.
 		reply, err := a.check(q, answer.Header.Get("Holdfast-Signature"), text)
 		return reply, -1, err
 	case code == http.StatusNoContent:
-		return Reply{}, 0, &refusal{errors.New("it takes the request and gives no answer")}
+		return Reply{}, 0, &refusal{errors.New("it accepts the request but gives no answer")}
 	case code/100 == 5, code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
 		return Reply{}, retryAfter(answer), fmt.Errorf("the server answered %d %s", code, http.StatusText(code))
 	case code/100 == 3:
@@ -192,7 +192,7 @@ func (a *Asker) check(q Question, signature string, text []byte) (Reply, error) 
 	case r.Nonce != q.Nonce:
 		return Reply{}, &invalidReply{errors.New("the answer is to another request")}
 	case r.Digest != q.Digest:
-		return Reply{}, &invalidReply{errors.New("the answer is about something else than would happen")}
+		return Reply{}, &invalidReply{errors.New("the answer is about another action than the one asked about")}
 	case r.Decision != "allow" && r.Decision != "deny":
 		return Reply{}, &invalidReply{errors.New("the answer neither allows nor denies")}
 	}

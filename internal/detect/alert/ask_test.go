@@ -34,7 +34,7 @@ func newTestAsker(t *testing.T, url string) *Asker {
 	return a
 }
 
-var testQuestion = Question{ID: "k7m2", Nonce: "NONCE", Digest: "digest", Kind: "exec", What: []Said{{Name: "runs", Text: "git push"}}}
+var testQuestion = Question{ID: "k7m2", Nonce: "NONCE", Digest: "digest", Kind: "exec", What: []QuestionLine{{Name: "runs", Text: "git push"}}}
 
 // respond answers a question with a body, signed for a nonce.
 func respond(w http.ResponseWriter, nonce string, body string) {
@@ -96,7 +96,7 @@ func TestAskIgnoresWhatIsNoAnswer(t *testing.T) {
 			io.WriteString(w, strings.Replace(good, "once", "session", 1))
 		}},
 		"to another request":        {"another request", func(w http.ResponseWriter) { respond(w, "NONCE", allowing("OTHER", "digest")) }},
-		"about something else":      {"something else", func(w http.ResponseWriter) { respond(w, "NONCE", allowing("NONCE", "other")) }},
+		"about something else":      {"another action", func(w http.ResponseWriter) { respond(w, "NONCE", allowing("NONCE", "other")) }},
 		"neither yes nor no":        {"neither", func(w http.ResponseWriter) { respond(w, "NONCE", strings.Replace(good, "allow", "maybe", 1)) }},
 		"with a field nobody knows": {"not understood", func(w http.ResponseWriter) { respond(w, "NONCE", `{"everything":true,`+good[1:]) }},
 		"endless":                   {"more than", func(w http.ResponseWriter) { w.Write(bytes.Repeat([]byte("a"), 1<<20)) }},

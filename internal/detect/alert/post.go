@@ -43,7 +43,7 @@ type poster struct {
 func newPoster(s policy.AlertSink, o Options) (*poster, error) {
 	u, err := url.Parse(s.Address)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, errors.New("its address is not a URL with https, without a user") // the URL may be secret
+		return nil, errors.New("its address must be an https URL without a user name") // the URL may be secret
 	}
 	config, err := trust(s.Authority)
 	if err != nil {
@@ -105,7 +105,7 @@ func readFile(path string, most int64, mode os.FileMode) ([]byte, error) {
 	case !st.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", escape(path, 200))
 	case st.Mode()&mode != 0:
-		return nil, fmt.Errorf("%s is open to others (mode %04o); chmod 600", escape(path, 200), st.Mode().Perm())
+		return nil, fmt.Errorf("%s is accessible to other users (mode %04o): run chmod 600", escape(path, 200), st.Mode().Perm())
 	case st.Size() > most:
 		return nil, fmt.Errorf("%s is larger than %d bytes", escape(path, 200), most)
 	}
@@ -131,7 +131,7 @@ func readHeaders(path string, into http.Header) error {
 		name, value, ok := strings.Cut(line, ":")
 		value = strings.TrimSpace(value)
 		switch canonical := http.CanonicalHeaderKey(name); {
-		case !ok || !token(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		case !ok || !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return fmt.Errorf("reading the headers: line %d of %s is not NAME: VALUE", n, escape(path, 200))
 		case slices.Contains(reservedHeaders, canonical) || strings.HasPrefix(canonical, "Holdfast-"):
 			return fmt.Errorf("reading the headers: line %d of %s sets %s, which is set already", n, escape(path, 200), canonical)
@@ -142,8 +142,8 @@ func readHeaders(path string, into http.Header) error {
 	return nil
 }
 
-// token is what the name of a header consists of (RFC 9110, 5.6.2).
-func token(s string) bool {
+// isToken reports whether s can be the name of a header (RFC 9110, 5.6.2).
+func isToken(s string) bool {
 	return s != "" && strings.Trim(s, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
@@ -152,7 +152,7 @@ func token(s string) bool {
 func (p *poster) do(ctx context.Context, body []byte, extra http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
 	if err != nil {
-		return nil, &refusal{errors.New("its address is no URL")}
+		return nil, &refusal{errors.New("its address is not a URL")}
 	}
 	r.Header = p.header.Clone()
 	maps.Copy(r.Header, extra)

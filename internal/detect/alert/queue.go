@@ -74,8 +74,8 @@ func (o *sinkQueue) add(it *item) {
 	}
 }
 
-// take removes an item from those that wait. o.mu is held.
-func (o *sinkQueue) take(it *item) {
+// remove removes an item from those that wait. o.mu is held.
+func (o *sinkQueue) remove(it *item) {
 	if i := slices.Index(o.waiting, it); i >= 0 {
 		o.waiting = slices.Delete(o.waiting, i, i+1)
 		o.bytes -= len(it.body)
@@ -84,7 +84,7 @@ func (o *sinkQueue) take(it *item) {
 
 // giveUp gives up an alert: the sink does not get it from this run. o.mu is held.
 func (o *sinkQueue) giveUp(it *item) {
-	o.take(it)
+	o.remove(it)
 	o.missed = append(o.missed, it.n)
 }
 
@@ -164,7 +164,7 @@ func (o *sinkQueue) result(it *item, err error) {
 	}
 	switch {
 	case err == nil:
-		o.take(it)
+		o.remove(it)
 		o.fails, o.after = 0, time.Time{}
 	case errors.As(err, &final):
 		o.giveUp(it)

@@ -42,11 +42,11 @@ func NewRelay(o RelayOptions) (*Relay, error) {
 	r := &Relay{session: relaySession(time.Now()), secrets: redact.New(), n: map[event.Sensor]uint64{}}
 	var err error
 	if r.sinks, err = Open(o.Options); err != nil {
-		return nil, fmt.Errorf("preparing where alerts go: %w", err)
+		return nil, fmt.Errorf("preparing the alert sinks: %w", err)
 	}
 	r.log, err = audit.Create(o.Log, audit.Options{Session: r.session, Keys: o.Keys})
 	if err == nil {
-		_, err = r.put(event.Event{Sensor: event.Task, Action: event.SessionStart, Verdict: event.Allowed, Object: o.For})
+		_, err = r.writeEvent(event.Event{Sensor: event.Task, Action: event.SessionStart, Verdict: event.Allowed, Object: o.For})
 	}
 	if err != nil {
 		r.sinks.Close()
@@ -65,8 +65,8 @@ func relaySession(now time.Time) string {
 	return now.UTC().Format("20060102-150405") + "-watch-" + hex.EncodeToString(b[:])
 }
 
-// put writes one event, and returns it as it was written.
-func (r *Relay) put(e event.Event) (event.Event, error) {
+// writeEvent writes one event, and returns it as it was written.
+func (r *Relay) writeEvent(e event.Event) (event.Event, error) {
 	r.n[e.Sensor]++
 	e.N, e.Session, e.Time = r.n[e.Sensor], r.session, time.Now()
 	e = r.secrets.Event(e)
@@ -81,7 +81,7 @@ func (r *Relay) put(e event.Event) (event.Event, error) {
 func (r *Relay) Raise(a detect.Alert) (id string, err error) {
 	e := a.Event()
 	e.Sensor = event.Detect
-	e, err = r.put(e)
+	e, err = r.writeEvent(e)
 	a = detect.AlertOf(e)
 	r.sinks.Raise(a)
 	return document(a).ID, err
@@ -99,7 +99,7 @@ func (r *Relay) Close() ([]*Undelivered, error) {
 		}
 		detail["count."+string(sensor)] = strconv.FormatUint(n, 10)
 	}
-	_, err := r.put(event.Event{Sensor: event.Task, Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail})
+	_, err := r.writeEvent(event.Event{Sensor: event.Task, Action: event.SessionEnd, Verdict: event.Allowed, Detail: detail})
 	return missed, errors.Join(err, r.log.Close())
 }
 
@@ -115,8 +115,8 @@ const (
 	techniques   = 16
 )
 
-// relayed is an alert as another program submits it.
-type relayed struct {
+// relayedAlert is an alert as another program submits it.
+type relayedAlert struct {
 	Rule        string          `json:"rule"`
 	Title       string          `json:"title"`
 	Severity    detect.Severity `json:"severity"`
@@ -140,17 +140,17 @@ func ParseRelayed(line []byte) (detect.Alert, error) {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(line, &members); err != nil || members == nil {
-		return detect.Alert{}, errors.New("it is no JSON object")
+		return detect.Alert{}, errors.New("it is not a JSON object")
 	}
 	for name, value := range members {
 		if !slices.Contains(relayedFields, name) {
-			return detect.Alert{}, fmt.Errorf("there is no member %q; these are: %q", text.Cut(name, 64), relayedFields)
+			return detect.Alert{}, fmt.Errorf("there is no member %q; the members are %q", text.Cut(name, 64), relayedFields)
 		}
 		if string(value) == "null" {
 			return detect.Alert{}, fmt.Errorf("%s is null: leave it out", name)
 		}
 	}
-	var m relayed
+	var m relayedAlert
 	if err := json.Unmarshal(line, &m); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) {
@@ -168,12 +168,12 @@ func ParseRelayed(line []byte) (detect.Alert, error) {
 }
 
 // check returns what is wrong with the values.
-func (m *relayed) check(count int) error {
+func (m *relayedAlert) check(count int) error {
 	switch {
 	case !detect.ValidID(m.Rule):
-		return errors.New("rule is no id: three to 64 small letters, digits and hyphens, the first a letter")
+		return errors.New("rule is not a valid id: use 3 to 64 lower-case letters, digits and hyphens, beginning with a letter")
 	case m.Severity.Level() == 0:
-		return fmt.Errorf("severity is none of %q", detect.Severities())
+		return fmt.Errorf("severity is not one of %q", detect.Severities())
 	case m.Title == "":
 		return errors.New("title is missing")
 	case count < 1 || count > relayedCount:
@@ -181,7 +181,7 @@ func (m *relayed) check(count int) error {
 	case len(m.Technique) > techniques:
 		return fmt.Errorf("technique has more than %d", techniques)
 	case slices.ContainsFunc(m.Technique, func(id string) bool { return !detect.ValidTechnique(id) }):
-		return errors.New("technique has one that is none: such as T1552.001 or AML.T0051")
+		return errors.New("technique has an invalid id: use ids such as T1552.001 or AML.T0051")
 	}
 	for _, text := range []struct {
 		name, value string

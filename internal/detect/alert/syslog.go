@@ -49,7 +49,7 @@ func newSyslog(s policy.AlertSink, o Options) (sink, error) {
 	}
 	u, err := url.Parse(s.Address)
 	if err != nil {
-		return nil, errors.New("its address is no URL")
+		return nil, errors.New("its address is not a URL")
 	}
 	switch u.Scheme {
 	case "unix":
@@ -59,7 +59,7 @@ func newSyslog(s policy.AlertSink, o Options) (sink, error) {
 	case "tcp", "tls":
 		l.networks, l.addresses, l.most = []string{"tcp"}, []string{u.Host}, streamBytes
 	default:
-		return nil, fmt.Errorf("%q is no way to a syslog daemon", u.Scheme)
+		return nil, fmt.Errorf("%q is not a transport to a syslog daemon", u.Scheme)
 	}
 	if u.Scheme == "tls" {
 		if l.tls, err = trust(s.Authority); err != nil {
@@ -95,7 +95,7 @@ func (l *syslogSink) send(ctx context.Context, body []byte) error {
 	if !stream {
 		return nil
 	}
-	return ended(c)
+	return closeStream(c)
 }
 
 func (l *syslogSink) dial(ctx context.Context) (net.Conn, error) {
@@ -121,9 +121,9 @@ func (l *syslogSink) dialOne(ctx context.Context, network, address string) (net.
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
-// ended ends our side of a stream and waits a moment for the other: if the
+// closeStream ends our side of a stream and waits a moment for the other: if the
 // connection is reset, the message is lost.
-func ended(c net.Conn) error {
+func closeStream(c net.Conn) error {
 	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		if err := half.CloseWrite(); err != nil {
 			return fmt.Errorf("sending an alert: %w", err)

@@ -65,7 +65,7 @@ func (b *Baseline) Learn(r Run, t *Trace) ([]Thing, error) {
 	r.Level, r.Tripwire, r.Counts = t.level, t.tripwire, map[string]uint64{}
 	for i, n := range t.counts {
 		if n > 0 {
-			r.Counts[counted[i]] = n
+			r.Counts[counterNames[i]] = n
 		}
 	}
 	next.Runs = append(next.Runs, r)

@@ -29,7 +29,7 @@ type Checker struct {
 
 	mu       sync.Mutex // guards what follows
 	trace    Trace
-	most     [len(counted)]uint64
+	most     [len(counterNames)]uint64
 	compares [kinds]bool
 	reported uint32 // counters that were reported, a bit each
 	seen     [kinds]map[string]bool
@@ -79,7 +79,7 @@ func (c *Checker) News(e *event.Event, into []Thing) []Thing {
 func (c *Checker) begin(e *event.Event, b *Baseline) {
 	c.trace.begin(e)
 	most := b.Most()
-	for i, n := range counted {
+	for i, n := range counterNames {
 		c.most[i] = most[n]
 	}
 	for k := range c.compares {
@@ -112,15 +112,15 @@ func (c *Checker) report(one Thing, into []Thing) []Thing {
 
 // excess returns those of the changed counters that are far above what they ever were.
 func (c *Checker) excess(changed uint32, into []Thing) []Thing {
-	for i := range counted {
+	for i := range counterNames {
 		least := uint64(floor)
-		if counted[i] == bytesOut {
+		if counterNames[i] == bytesOut {
 			least = floorBytes
 		}
 		least = max(least, Times*c.most[i])
 		if changed&^c.reported>>i&1 != 0 && c.trace.counts[i] > least {
 			c.reported |= 1 << i
-			into = append(into, Thing{Count, fmt.Sprintf("%s more than %d", counted[i], least)})
+			into = append(into, Thing{Count, fmt.Sprintf("%s more than %d", counterNames[i], least)})
 		}
 	}
 	return into

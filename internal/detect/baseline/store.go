@@ -27,8 +27,8 @@ func File(state, workspace string) string {
 	return filepath.Join(state, "baselines", hex.EncodeToString(sum[:16])+".json")
 }
 
-// stored is a baseline in its file.
-type stored struct {
+// storedBaseline is a baseline in its file.
+type storedBaseline struct {
 	Version   int                 `json:"version"`
 	Workspace string              `json:"workspace"` // absolute
 	Runs      []Run               `json:"runs"`
@@ -69,7 +69,7 @@ func parse(text []byte) (*Baseline, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxFile)
 	}
-	var s stored
+	var s storedBaseline
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
@@ -80,36 +80,36 @@ func parse(text []byte) (*Baseline, error) {
 	}
 	b := &Baseline{Workspace: s.Workspace, Runs: s.Runs}
 	if len(b.Runs) > MaxRuns {
-		return nil, fmt.Errorf("it has %d runs, %d are kept", len(b.Runs), MaxRuns)
+		return nil, fmt.Errorf("it has %d runs, more than the %d that are kept", len(b.Runs), MaxRuns)
 	}
 	for name, list := range s.Things {
 		k, known := KindOf(name)
 		if !known {
-			return nil, fmt.Errorf("%q is no kind of thing", name)
+			return nil, fmt.Errorf("%q is not a kind of thing", name)
 		}
 		b.things[k] = make(map[string]uint64, len(list))
 		for _, h := range list {
 			var runs uint64
 			for _, r := range h.Runs {
 				if r < 0 || r >= len(b.Runs) {
-					return nil, fmt.Errorf("%q is of a run that it does not name", h.Name)
+					return nil, fmt.Errorf("%q belongs to a run that it does not list", h.Name)
 				}
 				runs |= 1 << r
 			}
 			if runs == 0 {
-				return nil, fmt.Errorf("%q is of no run", h.Name)
+				return nil, fmt.Errorf("%q belongs to no run", h.Name)
 			}
 			b.things[k][h.Name] = runs
 		}
 	}
 	if n := b.Len(); n > MaxThings {
-		return nil, fmt.Errorf("it has %d things, %d are kept", n, MaxThings)
+		return nil, fmt.Errorf("it has %d things, more than the %d that are kept", n, MaxThings)
 	}
 	return b, nil
 }
 
 func (b *Baseline) encode() ([]byte, error) {
-	s := stored{Version: version, Workspace: b.Workspace, Runs: b.Runs, Things: map[string][]holder{}}
+	s := storedBaseline{Version: version, Workspace: b.Workspace, Runs: b.Runs, Things: map[string][]holder{}}
 	for k, names := range b.things {
 		for _, name := range slices.Sorted(maps.Keys(names)) {
 			h := holder{Name: name}

@@ -67,39 +67,39 @@ func (t Thing) String() string { return t.Kind.String() + " " + t.Name }
 // maxName is how long a name may be: what runs inside chooses it.
 const maxName = 400
 
-// place is where a run works; things are named from there.
-type place struct{ workspace, home string }
+// runDirs is where a run works; things are named from there.
+type runDirs struct{ workspace, home string }
 
 // things appends what an event involves, except counts.
-func (p *place) things(e *event.Event, into []Thing) []Thing {
+func (p *runDirs) things(e *event.Event, into []Thing) []Thing {
 	switch e.Action {
 	case event.ProcExec:
 		if e.Verdict != event.Allowed || e.Error != "" {
 			return into // nothing was executed
 		}
 		if s := e.Detail["script"]; s != "" {
-			into = add(into, Program, p.program(s, e.Detail["script_sha256"]))
+			into = addThing(into, Program, p.program(s, e.Detail["script_sha256"]))
 		}
-		return add(into, Program, p.program(e.Process.Executable, e.Process.SHA256))
+		return addThing(into, Program, p.program(e.Process.Executable, e.Process.SHA256))
 	case event.NetQuery:
 		if e.Verdict == event.Denied { // a query that is answered is followed by its connection
-			into = add(into, RefusedHost, e.Object)
+			into = addThing(into, RefusedHost, e.Object)
 		}
 		return into
 	case event.NetConnect:
-		return add(into, kindOf(e, RefusedHost, Host), e.Object)
+		return addThing(into, kindOf(e, RefusedHost, Host), e.Object)
 	case event.SockConnect, event.SockSend:
 		if !isAway(e.Object) {
 			return into
 		}
-		return add(into, kindOf(e, RefusedHost, Host), e.Object)
+		return addThing(into, kindOf(e, RefusedHost, Host), e.Object)
 	case event.NetRequest:
 		if e.Verdict == event.Denied || e.Detail["method"] == "" {
 			return into
 		}
-		return add(into, Method, methodOf(e.Detail["method"])+" "+e.Object)
+		return addThing(into, Method, methodOf(e.Detail["method"])+" "+e.Object)
 	case event.ToolCall:
-		return add(into, Tool, cmp.Or(e.Detail["server"], e.Detail["agent"])+" "+e.Object)
+		return addThing(into, Tool, cmp.Or(e.Detail["server"], e.Detail["agent"])+" "+e.Object)
 	case event.FileOpen, event.FileLookup:
 		return p.directory(into, kindOf(e, RefusedRead, Read), e, target(e))
 	case event.FileWrite, event.FileMkdir, event.FileRename, event.FileLink, event.FileSymlink, event.FileUnlink, event.FileChmod,
@@ -126,7 +126,7 @@ func kindOf(e *event.Event, denied, done Kind) Kind {
 // refused reports whether an attempt was denied or failed.
 func refused(e *event.Event) bool { return e.Verdict == event.Denied || e.Error != "" }
 
-func add(into []Thing, kind Kind, name string) []Thing {
+func addThing(into []Thing, kind Kind, name string) []Thing {
 	if strings.TrimSpace(name) == "" {
 		return into
 	}
@@ -140,7 +140,7 @@ func add(into []Thing, kind Kind, name string) []Thing {
 
 // program names a program. One where work or installers change it is known by its
 // path: each build has other content. Any other is known by its path and content.
-func (p *place) program(file, sum string) string {
+func (p *runDirs) program(file, sum string) string {
 	switch {
 	case file == "" || file[0] != '/':
 		return ""
@@ -165,7 +165,7 @@ func (p *place) program(file, sum string) string {
 
 // directory names the directory of a path outside the workspace, at most two
 // names deep, and at most two names below the home.
-func (p *place) directory(into []Thing, kind Kind, e *event.Event, file string) []Thing {
+func (p *runDirs) directory(into []Thing, kind Kind, e *event.Event, file string) []Thing {
 	if e.Error == "EEXIST" || e.Verdict == event.Allowed && e.Error != "" || file == "" || file[0] != '/' || within(file, p.workspace) {
 		return into // it changed nothing, and was not refused
 	}
@@ -178,7 +178,7 @@ func (p *place) directory(into []Thing, kind Kind, e *event.Event, file string) 
 	}
 	dir := path.Dir(file)
 	if len(dir) < from {
-		return add(into, kind, dir) // of the home itself
+		return addThing(into, kind, dir) // of the home itself
 	}
 	for i := from; i < len(dir); i++ {
 		if i > from && dir[i] == '/' {
@@ -187,7 +187,7 @@ func (p *place) directory(into []Thing, kind Kind, e *event.Event, file string) 
 			}
 		}
 	}
-	return add(into, kind, general(dir, from))
+	return addThing(into, kind, general(dir, from))
 }
 
 // within reports whether a path is dir or below it.

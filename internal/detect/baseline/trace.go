@@ -16,7 +16,7 @@ const (
 	refusals = "refusals"
 )
 
-var counted = [...]string{
+var counterNames = [...]string{
 	event.ProcExec, event.FileWrite, event.FileMkdir, event.FileRename, event.FileUnlink, event.NetQuery, event.NetConnect, event.NetRequest,
 	event.ToolCall, refusals, bytesOut,
 }
@@ -24,11 +24,11 @@ var counted = [...]string{
 // Trace is what one run involved. It takes the events of one session, and is
 // for one goroutine.
 type Trace struct {
-	place
+	runDirs
 	level    string
 	tripwire bool
 	seen     map[Thing]bool
-	counts   [len(counted)]uint64
+	counts   [len(counterNames)]uint64
 }
 
 // Observe takes the next event.
@@ -60,12 +60,12 @@ func (t *Trace) count(e *event.Event) (changed uint32) {
 	case event.RecordCut:
 		for key, n := range e.Detail {
 			if action, ok := strings.CutPrefix(key, "count."); ok {
-				changed |= t.more(action, number(n))
+				changed |= t.addCount(action, number(n))
 			}
 		}
 		return changed
 	case event.NetClose:
-		changed |= t.more(bytesOut, number(e.Detail["out"]))
+		changed |= t.addCount(bytesOut, number(e.Detail["out"]))
 	case event.FileOpen, event.FileLookup:
 		return 0
 	case event.ProcExec:
@@ -73,16 +73,16 @@ func (t *Trace) count(e *event.Event) (changed uint32) {
 			return 0
 		}
 	}
-	changed |= t.more(e.Action, 1+number(e.Detail["again"]))
+	changed |= t.addCount(e.Action, 1+number(e.Detail["again"]))
 	if e.Verdict == event.Denied {
-		changed |= t.more(refusals, 1)
+		changed |= t.addCount(refusals, 1)
 	}
 	return changed
 }
 
-// more adds to a counter, if there is one of that name, and returns its bit.
-func (t *Trace) more(name string, n uint64) uint32 {
-	i := slices.Index(counted[:], name)
+// addCount adds to a counter, if there is one of that name, and returns its bit.
+func (t *Trace) addCount(name string, n uint64) uint32 {
+	i := slices.Index(counterNames[:], name)
 	if i < 0 || n == 0 {
 		return 0
 	}

@@ -66,7 +66,7 @@ var decoys = []decoy{
 // Files makes the fake credentials of one run, for a home directory.
 func Files(home string) ([]File, error) {
 	if !filepath.IsAbs(home) {
-		return nil, fmt.Errorf("making honeytokens: %q is no absolute path", home)
+		return nil, fmt.Errorf("making honeytokens: %q is not an absolute path", home)
 	}
 	d := &draw{}
 	out := make([]File, 0, len(decoys))

@@ -75,7 +75,7 @@ func TestFilesAreWhole(t *testing.T) {
 		}
 	}
 	if _, err := Files("home"); err == nil {
-		t.Error("a home that is no absolute path was taken")
+		t.Error("a home that is not an absolute path was taken")
 	}
 }
 

@@ -61,7 +61,7 @@ func Watch(root string, files []File, sink event.Sink) (*Watcher, error) {
 	}
 	w := &Watcher{queue: queue, root: root, sink: sink, files: map[int32]*watchedFile{}, ended: make(chan struct{})}
 	for _, f := range files {
-		if err := w.add(f); err != nil {
+		if err := w.watchFile(f); err != nil {
 			queue.Close()
 			return nil, fmt.Errorf("watching the honeytoken %s: %w", f.Path, err)
 		}
@@ -70,14 +70,14 @@ func Watch(root string, files []File, sink event.Sink) (*Watcher, error) {
 	return w, nil
 }
 
-func (w *Watcher) add(f File) error {
+func (w *Watcher) watchFile(f File) error {
 	at := filepath.Join(w.root, f.Path)
 	inode, err := os.Lstat(at)
 	if err != nil {
 		return err
 	}
 	if !inode.Mode().IsRegular() {
-		return errors.New("it is no file")
+		return errors.New("it is not a regular file")
 	}
 	wd, err := sys.InotifyAdd(w.queue, at, watchMask)
 	if err != nil {
@@ -99,7 +99,7 @@ func (w *Watcher) Close() error {
 		if n == 0 || err != nil {
 			break
 		}
-		w.take(p[:n], time.Now())
+		w.handleEvents(p[:n], time.Now())
 	}
 	w.reportCounted(time.Now().Add(burst))
 	go w.queue.Close() // the kernel may take 10 ms to end the watches (fsnotify_destroy_group)
@@ -119,7 +119,7 @@ func (w *Watcher) run() {
 			return
 		}
 		n, err := w.queue.Read(p)
-		w.take(p[:n], time.Now())
+		w.handleEvents(p[:n], time.Now())
 		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
@@ -136,8 +136,8 @@ func (w *Watcher) counting() bool {
 	return w.lost > 0
 }
 
-// take processes events. The first of a burst is reported at once.
-func (w *Watcher) take(p []byte, now time.Time) {
+// handleEvents processes events. The first of a burst is reported at once.
+func (w *Watcher) handleEvents(p []byte, now time.Time) {
 	for ; len(p) >= eventSize; p = p[min(len(p), eventSize+int(binary.NativeEndian.Uint32(p[12:]))):] {
 		wd, mask := int32(binary.NativeEndian.Uint32(p)), binary.NativeEndian.Uint32(p[4:])
 		if mask&sys.InOverflow != 0 {

@@ -198,7 +198,7 @@ func TestALostEventIsSaid(t *testing.T) {
 	overflow := make([]byte, eventSize)
 	overflow[5] = 0x40 // IN_Q_OVERFLOW, 0x4000, little-endian
 	copy(overflow, []byte{0xff, 0xff, 0xff, 0xff})
-	w.take(append(overflow, overflow...), time.Now())
+	w.handleEvents(append(overflow, overflow...), time.Now())
 	w.reportCounted(time.Now())
 	if all := d.events(); len(all) != 1 || all[0].Detail["lost"] != "2" || all[0].Verdict != event.Unknown {
 		t.Errorf("got %+v", all)
@@ -212,7 +212,7 @@ func TestTheEndOfTheViewIsNoTouch(t *testing.T) {
 	w := &Watcher{root: "/r", sink: d, files: map[int32]*watchedFile{1: {}}}
 	for _, mask := range []uint32{0x2000, 0x8000} { // IN_UNMOUNT, IN_IGNORED
 		e := binary.NativeEndian.AppendUint32([]byte{1, 0, 0, 0}, mask)
-		w.take(append(e, make([]byte, 8)...), time.Now())
+		w.handleEvents(append(e, make([]byte, 8)...), time.Now())
 	}
 	w.reportCounted(time.Now())
 	if all := d.events(); len(all) > 0 {
@@ -252,7 +252,7 @@ func FuzzTake(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x20\x00\x00\x00\x00\x00\x00\x00\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, p []byte) {
 		w := &Watcher{root: "/r", sink: &diary{}, files: map[int32]*watchedFile{1: {}}}
-		w.take(p, time.Now())
+		w.handleEvents(p, time.Now())
 		w.reportCounted(time.Now())
 	})
 }

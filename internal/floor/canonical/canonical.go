@@ -40,7 +40,7 @@ func JSON(value []byte) ([]byte, error) {
 		return nil, errors.New("it is not UTF-8")
 	}
 	if !json.Valid(value) {
-		return nil, errors.New("it is no JSON")
+		return nil, errors.New("it is not JSON")
 	}
 	c := writer{in: value, out: make([]byte, 0, len(value))}
 	if err := c.value(0); err != nil {
@@ -220,9 +220,9 @@ func unambiguous(all []member) error {
 		other, twice := seen[folded]
 		switch {
 		case twice && other == m.name:
-			return fmt.Errorf("the name %q stands in it twice", cutName(m.name))
+			return fmt.Errorf("the name %q appears twice in it", cutName(m.name))
 		case twice:
-			return fmt.Errorf("the names %q and %q in it differ in upper and lower case alone", cutName(other), cutName(m.name))
+			return fmt.Errorf("the names %q and %q in it differ only in case", cutName(other), cutName(m.name))
 		}
 		seen[folded] = m.name
 	}

@@ -47,7 +47,7 @@ var errFew = errors.New("too few processes")
 // New returns the App of this process. On an error it has printed why.
 func New(name string) (*App, error) {
 	if most, few := sys.FewProcesses(); few {
-		fmt.Fprintf(os.Stderr, "%s: error: this user may have %d processes and threads here, which is too few to start\n%s: hint: ulimit -u 4096\n", name, most, name)
+		fmt.Fprintf(os.Stderr, "%s: error: this user may have only %d processes and threads here, too few to start\n%s: hint: ulimit -u 4096\n", name, most, name)
 		return nil, errFew
 	}
 	dir, err := os.Getwd()

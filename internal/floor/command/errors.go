@@ -66,9 +66,9 @@ func (a *App) hintFor(err error) string {
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &path):
-		return "look at who may use it: ls -ld " + path.Path
+		return "check who may use it: ls -ld " + path.Path
 	case errors.Is(err, fs.ErrPermission):
-		return "look at who may use what the message names: ls -ld PATH"
+		return "check who may use the path in the message: ls -ld PATH"
 	default:
 		return ""
 	}
@@ -113,7 +113,7 @@ func knownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	err := fmt.Errorf("%q is no command of %q", text.Line(args[0]), cmd.CommandPath())
+	err := fmt.Errorf("%q is not a command of %q", text.Line(args[0]), cmd.CommandPath())
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return Usage(err, "did you mean '"+cmd.CommandPath()+" "+near[0]+"'?")
 	}

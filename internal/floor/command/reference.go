@@ -57,7 +57,7 @@ func NewReference(a *App, of string, all []Topic) *cobra.Command {
 			return a.printTopic(of, all, args)
 		},
 	}
-	c.Flags().VarP((*TextFlag)(&dir), "output", "o", "DIR to write all topics to, a file each")
+	c.Flags().VarP((*TextFlag)(&dir), "output", "o", "DIR to write all topics to, one file each")
 	return c
 }
 

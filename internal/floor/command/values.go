@@ -38,7 +38,7 @@ func (f *CountFlag) Type() string { return "N" }
 func (f *CountFlag) Set(s string) error {
 	var n int
 	if _, err := fmt.Sscanf(s, "%d", &n); err != nil || fmt.Sprint(n) != s || n < 0 || n > math.MaxInt32 {
-		return errors.New("it is no number from 0")
+		return errors.New("it must be a whole number, 0 or more")
 	}
 	*f = CountFlag(n)
 	return nil

@@ -42,7 +42,7 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is no verdict", text)
+	return fmt.Errorf("%q is not a verdict", text)
 }
 
 // Sensor is the part that saw or decided something. Each numbers its events, so that a

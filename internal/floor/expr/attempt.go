@@ -24,11 +24,11 @@ var (
 // attemptVocabulary is the names of conditions on attempts.
 var attemptVocabulary = [...]attemptField{
 	{Field{"action", "string", "what is attempted: exec, file, connect, request, credential or tool"}, nil},
-	{Field{"program", "string", "what is executed, by the name that it is known by, whatever its file is called; of other actions the name of who asks"}, ofExec},
+	{Field{"program", "string", "the executed program by its well-known name, whatever its file is called; of other actions the name of the program that asks"}, ofExec},
 	{Field{"verb", "string", "its subcommand, such as `push`: the full name of an abbreviation"}, ofExec},
-	{Field{"args", "list(string)", "its arguments, behind the verb where it has one, with options before the verb left out"}, ofExec},
+	{Field{"args", "list(string)", "its arguments, after the verb if it has one; options before the verb are left out"}, ofExec},
 	{Field{"argv", "list(string)", "the command line as it was given, with the name that the program is called by"}, ofExec},
-	{Field{"executable", "string", "file of the program, every link followed; of other actions that of who asks"}, ofExec},
+	{Field{"executable", "string", "file of the program, every link followed; of other actions that of the program that asks"}, ofExec},
 	{Field{"sha256", "string", "of that file, hex"}, ofExec},
 	{Field{"script", "string", "file that the executable interprets, where it begins with #!"}, ofExec},
 	{Field{"cwd", "string", "working directory"}, ofExec},
@@ -36,18 +36,18 @@ var attemptVocabulary = [...]attemptField{
 	{Field{"path", "string", "of a file, every link followed; of what is executed, as asked for"}, ofFile},
 	{Field{"operation", "string", "write, create, mkdir, unlink, rename, link, symlink, chmod, chown, truncate, mknod or xattr"}, ofFile},
 	{Field{"to", "string", "the other path of a rename or a link"}, ofFile},
-	{Field{"outside", "bool", "whether the file is outside of the workspace"}, ofFile},
+	{Field{"outside", "bool", "whether the file is outside the workspace"}, ofFile},
 	{Field{"host", "string", "a DNS name or an address"}, ofNetwork},
 	{Field{"port", "int", "of the host"}, ofNetwork},
-	{Field{"kind", "string", "what is spoken: tls, http or tcp"}, ofNetwork},
+	{Field{"kind", "string", "protocol: tls, http or tcp"}, ofNetwork},
 	{Field{"known", "bool", "whether a rule of the policy allows the host and the port"}, ofNetwork},
 	{Field{"method", "string", "of a request, upper case"}, ofRequest},
 	{Field{"url_path", "string", "of a request, without the query"}, ofRequest},
 	{Field{"credential", "string", "name of the credential that is used"}, []event.Kind{event.KindCredential}},
 	{Field{"tool", "string", "name of the tool"}, []event.Kind{event.KindTool}},
 	{Field{"server", "string", "MCP server of the tool"}, []event.Kind{event.KindTool}},
-	{Field{"agent", "string", "who calls it"}, []event.Kind{event.KindTool}},
-	{Field{"arguments", "map(string, string)", "what it is given, the first level of it; what is no text as JSON"}, []event.Kind{event.KindTool}},
+	{Field{"agent", "string", "agent that calls it"}, []event.Kind{event.KindTool}},
+	{Field{"arguments", "map(string, string)", "its arguments, the first level only; a value that is not a string as JSON"}, []event.Kind{event.KindTool}},
 }
 
 // AttemptVocabulary lists the names that a condition on an attempt can use.

@@ -54,9 +54,9 @@ func TestConditionsOnAttemptsAreRefused(t *testing.T) {
 		{`kind == "https"`, `kind is never "https"`},
 		{`progam == "git"`, `no field and no function "progam"; did you mean "program"?`},
 		{`object == "x"`, `no field and no function "object"`},
-		{`argv == "x"`, "does not go with"},
+		{`argv == "x"`, "does not apply to"},
 		{`argv`, "a condition is true or false"},
-		{`port == "443"`, "does not go with"},
+		{`port == "443"`, "does not apply to"},
 	} {
 		_, err := CompileAttempt(row.when)
 		var at *Error

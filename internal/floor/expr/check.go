@@ -106,7 +106,7 @@ func mismatch(n *node, args []*node) error {
 	if n.member {
 		to = types[0] + ".(" + strings.Join(types[1:], ", ") + ")"
 	}
-	return problem(n.at, "%s does not go with %s", n.name, to)
+	return problem(n.at, "%s does not apply to %s", n.name, to)
 }
 
 // resolve settles what a name is: the element of a loop, or a field.
@@ -139,7 +139,7 @@ func checkList(n *node) error {
 	for _, a := range n.args {
 		t := join(element, a.typ)
 		if t == "" {
-			return problem(a.at, "a list has elements of one type: this is %s, and others are %s", a.typ, element)
+			return problem(a.at, "all elements of a list have one type: this is %s, others are %s", a.typ, element)
 		}
 		element = t
 		constant = constant && a.op == opLiteral
@@ -158,7 +158,7 @@ func checkIndex(n *node) error {
 	case of == tMap && index == tText:
 		n.typ = tText
 	case n.name == "." && of != tMap:
-		return problem(n.at, "%q is asked of %s: only maps have names in them", n.args[1].value.text, of)
+		return problem(n.at, "%q is looked up in %s: only maps have keys", n.args[1].value.text, of)
 	case of.element() == tAny:
 		return problem(n.at, "the empty list has no elements")
 	case of.element() != "" && index == tInt:
@@ -186,7 +186,7 @@ func (c *checker) checkComparison(n *node) error {
 		return mismatch(n, n.args)
 	}
 	if strings.Contains(string(common), string(tMap)) {
-		return problem(n.at, "maps are not compared")
+		return problem(n.at, "maps cannot be compared")
 	}
 	if n.op == opOrder {
 		return nil
@@ -214,7 +214,7 @@ func (c *checker) checkCall(n *node) error {
 			continue
 		}
 		known = true
-		if result, ok := f.takes(n.args); ok {
+		if result, ok := f.accepts(n.args); ok {
 			n.call, n.typ = f, result
 			return n.tryLiteral()
 		}
@@ -245,7 +245,7 @@ func (n *node) tryLiteral() (err error) {
 // checkHas makes has(detail.x) what it asks: whether the key is there.
 func (c *checker) checkHas(n *node) error {
 	if len(n.args) != 1 || n.args[0].op != opSelect {
-		return problem(n.at, "has() wants a detail, such as has(detail.status)")
+		return problem(n.at, "has() needs a detail, such as has(detail.status)")
 	}
 	asked := n.args[0]
 	of := asked.args[0]
@@ -253,7 +253,7 @@ func (c *checker) checkHas(n *node) error {
 		return err
 	}
 	if of.typ != tMap {
-		return problem(asked.at, "%q is asked of %s: only maps have names in them", asked.name, of.typ)
+		return problem(asked.at, "%q is looked up in %s: only maps have keys", asked.name, of.typ)
 	}
 	key := &node{op: opLiteral, at: asked.at, typ: tText, value: value{text: asked.name}}
 	n.op, n.typ, n.args = opIn, tBool, []*node{key, of}
@@ -266,7 +266,7 @@ var loops = map[string]int{"exists": 2, "all": 2, "exists_one": 2, "filter": 2, 
 
 func (c *checker) checkLoop(n *node) error {
 	if most := loops[n.name]; len(n.args) < 3 || len(n.args)-1 > most || n.args[1].op != opName || n.args[1].name == "__result__" {
-		return problem(n.at, "%s wants a name and what is asked of it, such as argv.%s(a, a == \"-c\")", n.name, n.name)
+		return problem(n.at, "%s needs a variable and an expression, such as argv.%s(a, a == \"-c\")", n.name, n.name)
 	}
 	over, name, body := n.args[0], n.args[1].name, n.args[2:]
 	inner := counter{loops: 0}
@@ -274,7 +274,7 @@ func (c *checker) checkLoop(n *node) error {
 		inner.count(a)
 	}
 	if inner.loops > 0 {
-		return problem(n.at, "one comprehension in another is not supported: %s", n.name)
+		return problem(n.at, "nested comprehensions are not supported: %s", n.name)
 	}
 	if err := c.check(over); err != nil {
 		return err
@@ -284,7 +284,7 @@ func (c *checker) checkLoop(n *node) error {
 	case over.typ == tMap:
 		element = tText
 	case element == "" || element == tAny:
-		return problem(n.at, "%s goes through a list or a map: this is %s", n.name, over.typ)
+		return problem(n.at, "%s needs a list or a map: this is %s", n.name, over.typ)
 	}
 	inside := checker{over: c.over, bound: name, elem: element}
 	for _, b := range body {
@@ -301,7 +301,7 @@ func (c *checker) checkLoop(n *node) error {
 		n.typ = listOf(element)
 	}
 	if n.name != "map" && last.typ != tBool || len(body) == 2 && body[0].typ != tBool {
-		return problem(last.at, "%s wants something that is true or false: this is %s", n.name, last.typ)
+		return problem(last.at, "%s needs a condition that is true or false: this is %s", n.name, last.typ)
 	}
 	return nil
 }

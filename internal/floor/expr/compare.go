@@ -3,7 +3,7 @@ package expr
 import "slices"
 
 func (n *node) order(f *frame) (holds bool, err error) {
-	a, b, err := n.both(f)
+	a, b, err := n.evalBoth(f)
 	if err != nil {
 		return false, err
 	}
@@ -29,7 +29,7 @@ func (n *node) equal(f *frame) (bool, error) {
 		}
 		return a == b, f.spend(len(a) / 16)
 	}
-	a, b, err := n.both(f)
+	a, b, err := n.evalBoth(f)
 	if err != nil {
 		return false, err
 	}
@@ -57,10 +57,10 @@ func (f *frame) equal(a, b value) bool {
 	return true
 }
 
-// in reports whether a list has an element, or a map a key.
-func (n *node) in(f *frame) (bool, error) {
+// evalIn reports whether a list has an element, or a map a key.
+func (n *node) evalIn(f *frame) (bool, error) {
 	if n.args[0].typ != tText {
-		a, b, err := n.both(f)
+		a, b, err := n.evalBoth(f)
 		if err != nil {
 			return false, err
 		}

@@ -7,7 +7,7 @@ import (
 
 var (
 	errCost    = errors.New("it would take too long")
-	errUnknown = errors.New("it is not known in full")
+	errUnknown = errors.New("it is not fully known")
 )
 
 // Unknown is the value of a field that is not known, such as a command line
@@ -46,8 +46,8 @@ func (n *node) eval(f *frame) (value, error) {
 	case n.op == opBound:
 		return f.bound, nil
 	case n.typ == tBool:
-		holds, err := n.holds(f)
-		return truth(holds), err
+		holds, err := n.evalBool(f)
+		return boolValue(holds), err
 	}
 	switch n.op {
 	case opLiteral:
@@ -63,7 +63,7 @@ func (n *node) eval(f *frame) (value, error) {
 	case opLoop:
 		return n.collect(f)
 	case opIndex:
-		a, b, err := n.both(f)
+		a, b, err := n.evalBoth(f)
 		if err != nil {
 			return value{}, err
 		}
@@ -72,8 +72,8 @@ func (n *node) eval(f *frame) (value, error) {
 	return n.apply(f)
 }
 
-// holds gives the value of an expression that is true or false.
-func (n *node) holds(f *frame) (bool, error) {
+// evalBool gives the value of an expression that is true or false.
+func (n *node) evalBool(f *frame) (bool, error) {
 	switch n.op {
 	case opLiteral:
 		return n.value.n != 0, nil
@@ -86,7 +86,7 @@ func (n *node) holds(f *frame) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		return chosen.holds(f)
+		return chosen.evalBool(f)
 	case opEqual:
 		return n.equal(f)
 	case opUnequal:
@@ -95,7 +95,7 @@ func (n *node) holds(f *frame) (bool, error) {
 	case opOrder:
 		return n.order(f)
 	case opIn:
-		return n.in(f)
+		return n.evalIn(f)
 	case opLoop:
 		if n.name == "exists" || n.name == "all" {
 			return n.search(f, n.name == "exists")
@@ -114,7 +114,7 @@ func (n *node) holds(f *frame) (bool, error) {
 	case opBound:
 		return f.bound.n != 0, nil
 	}
-	a, b, err := n.both(f) // opIndex: there is no other
+	a, b, err := n.evalBoth(f) // opIndex: there is no other
 	if err != nil {
 		return false, err
 	}
@@ -124,7 +124,7 @@ func (n *node) holds(f *frame) (bool, error) {
 
 // choose gives the branch that a ?: takes.
 func (n *node) choose(f *frame) (*node, error) {
-	holds, err := n.args[0].holds(f)
+	holds, err := n.args[0].evalBool(f)
 	if err != nil || holds {
 		return n.args[1], err
 	}
@@ -180,7 +180,7 @@ func (n *node) elements(f *frame) (any, error) {
 func (n *node) decide(f *frame, decisive bool) (bool, error) {
 	var failed error
 	for _, a := range n.args {
-		holds, err := a.holds(f)
+		holds, err := a.evalBool(f)
 		switch {
 		case err != nil:
 			failed = err
@@ -191,8 +191,8 @@ func (n *node) decide(f *frame, decisive bool) (bool, error) {
 	return !decisive, failed
 }
 
-// both gives the values of two operands.
-func (n *node) both(f *frame) (a, b value, err error) {
+// evalBoth gives the values of two operands.
+func (n *node) evalBoth(f *frame) (a, b value, err error) {
 	if a, err = n.args[0].eval(f); err == nil {
 		b, err = n.args[1].eval(f)
 	}

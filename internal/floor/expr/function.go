@@ -25,8 +25,8 @@ type function struct {
 	cost           func(a, b value) int            // of apply, in addition to reading texts; nil for none
 }
 
-// takes reports whether a function takes arguments, and what it returns then.
-func (f *function) takes(args []*node) (result typ, ok bool) {
+// accepts reports whether a function takes arguments, and what it returns then.
+func (f *function) accepts(args []*node) (result typ, ok bool) {
 	if len(args) != len(f.params) {
 		return "", false
 	}
@@ -49,7 +49,7 @@ func (f *function) takes(args []*node) (result typ, ok bool) {
 // functions are all functions, except those that are not strict: operators that need
 // not evaluate both sides, loops and has.
 var functions = [...]function{
-	{name: "!", global: true, params: []typ{tBool}, result: tBool, apply: func(a, _ value) (value, error) { return truth(a.n == 0), nil }},
+	{name: "!", global: true, params: []typ{tBool}, result: tBool, apply: func(a, _ value) (value, error) { return boolValue(a.n == 0), nil }},
 	{name: "-", global: true, params: []typ{tInt}, result: tInt, apply: func(a, _ value) (value, error) { return subtract(value{}, a) }},
 	{name: "+", global: true, params: []typ{tInt, tInt}, result: tInt, apply: add},
 	{name: "+", global: true, params: []typ{tDuration, tDuration}, result: tDuration, apply: add},
@@ -60,7 +60,7 @@ var functions = [...]function{
 	{name: "-", global: true, params: []typ{tInt, tInt}, result: tInt, apply: subtract},
 	{name: "-", global: true, params: []typ{tDuration, tDuration}, result: tDuration, apply: subtract},
 	{name: "-", global: true, params: []typ{tTime, tDuration}, result: tTime, apply: earlier},
-	{name: "-", global: true, params: []typ{tTime, tTime}, result: tDuration, apply: between},
+	{name: "-", global: true, params: []typ{tTime, tTime}, result: tDuration, apply: durationBetween},
 	{name: "*", global: true, params: []typ{tInt, tInt}, result: tInt, apply: multiply},
 	{name: "/", global: true, params: []typ{tInt, tInt}, result: tInt, apply: divide},
 	{name: "%", global: true, params: []typ{tInt, tInt}, result: tInt, apply: remainder},
@@ -69,28 +69,28 @@ var functions = [...]function{
 	{name: "contains", member: true, params: []typ{tText, tText}, result: tBool, test: always(strings.Contains)},
 	{name: "startsWith", member: true, params: []typ{tText, tText}, result: tBool, test: always(strings.HasPrefix)},
 	{name: "endsWith", member: true, params: []typ{tText, tText}, result: tBool, test: always(strings.HasSuffix)},
-	{name: "under", member: true, params: []typ{tText, tText}, result: tBool, test: always(under)},
+	{name: "under", member: true, params: []typ{tText, tText}, result: tBool, test: always(isPathUnder)},
 	{name: "matches", params: []typ{tText, tText}, result: tBool, test: matches},
 	{name: "base", member: true, params: []typ{tText}, result: tText, apply: func(a, _ value) (value, error) { return value{text: base(a.text)}, nil }},
 	{name: "lowerAscii", member: true, params: []typ{tText}, result: tText, cost: textLengths, apply: func(a, _ value) (value, error) { return value{text: lowerASCII(a.text)}, nil }},
 
-	{name: "int", global: true, params: []typ{tInt}, result: tInt, apply: same},
+	{name: "int", global: true, params: []typ{tInt}, result: tInt, apply: firstOperand},
 	{name: "int", global: true, params: []typ{tText}, result: tInt, apply: parseInt},
 	{name: "int", global: true, params: []typ{tTime}, result: tInt, apply: ofTime(func(t time.Time) int64 { return t.Unix() })},
-	{name: "int", global: true, params: []typ{tDuration}, result: tInt, apply: same},
-	{name: "bool", global: true, params: []typ{tBool}, result: tBool, apply: same},
+	{name: "int", global: true, params: []typ{tDuration}, result: tInt, apply: firstOperand},
+	{name: "bool", global: true, params: []typ{tBool}, result: tBool, apply: firstOperand},
 	{name: "bool", global: true, params: []typ{tText}, result: tBool, apply: parseBool},
-	{name: "string", global: true, params: []typ{tText}, result: tText, apply: same},
+	{name: "string", global: true, params: []typ{tText}, result: tText, apply: firstOperand},
 	{name: "string", global: true, params: []typ{tInt}, result: tText, apply: func(a, _ value) (value, error) { return value{text: strconv.FormatInt(a.n, 10)}, nil }},
 	{name: "string", global: true, params: []typ{tBool}, result: tText, apply: func(a, _ value) (value, error) { return value{text: strconv.FormatBool(a.n != 0)}, nil }},
 	{name: "string", global: true, params: []typ{tTime}, result: tText, apply: func(a, _ value) (value, error) { return value{text: a.time().Format(time.RFC3339Nano)}, nil }},
 	{name: "string", global: true, params: []typ{tDuration}, result: tText, apply: func(a, _ value) (value, error) {
 		return value{text: strconv.FormatFloat(time.Duration(a.n).Seconds(), 'f', -1, 64) + "s"}, nil
 	}},
-	{name: "timestamp", global: true, params: []typ{tTime}, result: tTime, apply: same},
+	{name: "timestamp", global: true, params: []typ{tTime}, result: tTime, apply: firstOperand},
 	{name: "timestamp", global: true, params: []typ{tText}, result: tTime, apply: parseTime},
 	{name: "timestamp", global: true, params: []typ{tInt}, result: tTime, apply: func(a, _ value) (value, error) { return timeWithin(a.n, 0, time.UTC) }},
-	{name: "duration", global: true, params: []typ{tDuration}, result: tDuration, apply: same},
+	{name: "duration", global: true, params: []typ{tDuration}, result: tDuration, apply: firstOperand},
 	{name: "duration", global: true, params: []typ{tText}, result: tDuration, apply: parseDuration},
 
 	{name: "getFullYear", member: true, params: []typ{tTime}, result: tInt, apply: ofTime(func(t time.Time) int64 { return int64(t.Year()) })},
@@ -109,7 +109,7 @@ var functions = [...]function{
 	{name: "getMilliseconds", member: true, params: []typ{tDuration}, result: tInt, apply: ofDuration(time.Millisecond)},
 }
 
-func same(a, _ value) (value, error) { return a, nil }
+func firstOperand(a, _ value) (value, error) { return a, nil }
 
 // always makes a test that cannot fail.
 func always(test func(a, b string) bool) func(a, b string) (bool, error) {
@@ -155,7 +155,7 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 		return nil, err
 	}
 	if program, err := syntax.Compile(parsed.Simplify()); err != nil || len(program.Inst) > maxPattern {
-		return nil, fmt.Errorf("the pattern is larger than %d steps", maxPattern)
+		return nil, fmt.Errorf("the pattern compiles to more than %d instructions", maxPattern)
 	}
 	return regexp.Compile(pattern)
 }
@@ -163,7 +163,7 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 func parseInt(a, _ value) (value, error) {
 	n, err := strconv.ParseInt(a.text, 10, 64)
 	if err != nil {
-		return value{}, fmt.Errorf("%.100q is no whole number of 64 bits", a.text)
+		return value{}, fmt.Errorf("%.100q is not a 64-bit integer", a.text)
 	}
 	return value{n: n}, nil
 }
@@ -173,13 +173,13 @@ func parseBool(a, _ value) (value, error) {
 	if err != nil {
 		return value{}, fmt.Errorf("%.100q is neither true nor false", a.text)
 	}
-	return truth(b), nil
+	return boolValue(b), nil
 }
 
 func parseDuration(a, _ value) (value, error) {
 	d, err := time.ParseDuration(a.text)
 	if err != nil {
-		return value{}, fmt.Errorf("%.100q is no duration, such as \"1h30m\"", a.text)
+		return value{}, fmt.Errorf("%.100q is not a duration, such as \"1h30m\"", a.text)
 	}
 	return value{n: int64(d)}, nil
 }
@@ -199,13 +199,13 @@ func parseTime(a, _ value) (value, error) {
 	default:
 		return timeWithin(t.Unix(), int64(t.Nanosecond()), t.Location())
 	}
-	return value{}, fmt.Errorf("%.100q is no time as in RFC 3339, such as \"2026-01-31T12:00:00Z\"", a.text)
+	return value{}, fmt.Errorf("%.100q is not an RFC 3339 time, such as \"2026-01-31T12:00:00Z\"", a.text)
 }
 
 var (
 	errOverflow = errors.New("a number is out of range")
 	errZero     = errors.New("division by zero")
-	errTime     = errors.New("a time is not of the years 1 to 9999")
+	errTime     = errors.New("a time is outside the years 1 to 9999")
 )
 
 func add(a, b value) (value, error) {
@@ -271,7 +271,7 @@ func earlier(a, b value) (value, error) {
 	return later(a, minus)
 }
 
-func between(a, b value) (value, error) {
+func durationBetween(a, b value) (value, error) {
 	seconds, err := multiply(value{n: a.time().Unix() - b.time().Unix()}, value{n: int64(time.Second)})
 	if err != nil {
 		return value{}, err
@@ -279,9 +279,9 @@ func between(a, b value) (value, error) {
 	return add(seconds, value{n: int64(a.time().Nanosecond() - b.time().Nanosecond())})
 }
 
-// under reports whether the path name is dir or below it. Both are taken literally:
+// isPathUnder reports whether the path name is dir or below it. Both are taken literally:
 // dots and links are up to the recorder of the path.
-func under(name, dir string) bool {
+func isPathUnder(name, dir string) bool {
 	rest, ok := strings.CutPrefix(name, strings.TrimRight(dir, "/"))
 	return ok && (rest == "" || rest[0] == '/')
 }

@@ -42,20 +42,20 @@ func (l *lexer) next() (token, error) {
 	}
 	switch c := rest[0]; {
 	case isLetter(c):
-		return l.take(tokenName, span(rest, func(c byte) bool { return isLetter(c) || isDigit(c) })), nil
+		return l.cutToken(tokenName, span(rest, func(c byte) bool { return isLetter(c) || isDigit(c) })), nil
 	case isDigit(c) || c == '.' && len(rest) > 1 && isDigit(rest[1]):
 		return l.number(rest)
 	}
 	for _, s := range signs {
 		if strings.HasPrefix(rest, s) {
-			return l.take(tokenSign, len(s)), nil
+			return l.cutToken(tokenSign, len(s)), nil
 		}
 	}
 	r, _ := utf8.DecodeRuneInString(rest)
-	return token{}, problem(l.at, "it cannot be read: %q has no meaning here", r)
+	return token{}, problem(l.at, "syntax error: unexpected character %q", r)
 }
 
-func (l *lexer) take(kind tokenKind, length int) token {
+func (l *lexer) cutToken(kind tokenKind, length int) token {
 	t := token{kind, l.source[l.at : l.at+length], l.at}
 	l.at += length
 	return t
@@ -86,7 +86,7 @@ func (l *lexer) number(rest string) (token, error) {
 	if after := rest[digits:]; after != "" && (after[0] == 'u' || after[0] == 'U') {
 		return token{}, unsupported(l.at, "an unsigned number")
 	}
-	return l.take(tokenInt, digits), nil
+	return l.cutToken(tokenInt, digits), nil
 }
 
 func hasExponent(s string) bool {
@@ -112,7 +112,7 @@ func textPrefix(s string) (prefix string, quoted bool) {
 func (l *lexer) text(prefix string) (token, error) {
 	begin := l.at
 	if strings.HasPrefix(prefix, "b") {
-		return token{}, unsupported(begin, "a text of bytes")
+		return token{}, unsupported(begin, "a bytes literal")
 	}
 	rest := l.source[begin+len(prefix):]
 	quote := rest[:1]
@@ -123,14 +123,14 @@ func (l *lexer) text(prefix string) (token, error) {
 	var out strings.Builder
 	for !strings.HasPrefix(rest, quote) {
 		if rest == "" || len(quote) == 1 && (rest[0] == '\n' || rest[0] == '\r') {
-			return token{}, problem(begin, "it cannot be read: the text has no end")
+			return token{}, problem(begin, "syntax error: the string is not closed")
 		}
 		used := 1
 		switch {
 		case rest[0] == '\\' && prefix == "":
 			r, size := unescape(rest[1:])
 			if size == 0 {
-				return token{}, problem(len(l.source)-len(rest), "it cannot be read: there is no such escape")
+				return token{}, problem(len(l.source)-len(rest), "syntax error: unknown escape in a string")
 			}
 			out.WriteRune(r)
 			used += size

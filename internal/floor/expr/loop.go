@@ -6,7 +6,7 @@ func (f *frame) index(a, b value) (value, error) {
 	switch a.ref.(type) {
 	case []string, []value:
 		if b.n < 0 || b.n >= int64(a.length()) {
-			return value{}, fmt.Errorf("index %d is not in a list of %d", b.n, a.length())
+			return value{}, fmt.Errorf("index %d is outside a list of %d", b.n, a.length())
 		}
 		return a.element(int(b.n)), nil
 	}
@@ -61,7 +61,7 @@ func (n *node) search(f *frame, decisive bool) (bool, error) {
 		} else {
 			f.bound = over.element(i)
 		}
-		holds, err := n.args[1].holds(f)
+		holds, err := n.args[1].evalBool(f)
 		switch {
 		case err != nil:
 			failed = err
@@ -88,7 +88,7 @@ func (n *node) collect(f *frame) (value, error) {
 		}
 		f.bound = over.element(i)
 		if n.name != "map" || len(n.args) > 2 {
-			holds, err := n.args[1].holds(f)
+			holds, err := n.args[1].evalBool(f)
 			if err != nil {
 				return value{}, err
 			}

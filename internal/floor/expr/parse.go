@@ -95,19 +95,19 @@ func (p *parser) expect(sign string) error {
 func (p *parser) unexpected(wanted string) error {
 	switch {
 	case p.token.kind == tokenEnd:
-		return problem(p.token.at, "it cannot be read: it ends where %s is wanted", wanted)
+		return problem(p.token.at, "syntax error: it ends where %s is expected", wanted)
 	case p.is("{"):
 		return unsupported(p.token.at, "a map or a message in braces")
 	case p.is("?"):
 		return unsupported(p.token.at, "an optional value")
 	}
-	return problem(p.token.at, "it cannot be read: %q stands where %s is wanted", p.token.text, wanted)
+	return problem(p.token.at, "syntax error: found %q, expected %s", p.token.text, wanted)
 }
 
 // expression is a choice (a ? b : c), or what may be in one.
 func (p *parser) expression() (*node, error) {
 	if p.depth++; p.depth > maxDepth {
-		return nil, problem(p.token.at, "it has more than %d expressions in one another", maxDepth)
+		return nil, problem(p.token.at, "its expressions are nested deeper than %d", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	condition, err := p.chain(0)
@@ -298,7 +298,7 @@ func (p *parser) integer(negative string) (*node, error) {
 	digits, base := strings.CutPrefix(t.text, "0x")
 	n, err := strconv.ParseInt(negative+digits, map[bool]int{true: 16, false: 10}[base], 64)
 	if err != nil {
-		return nil, problem(t.at, "%s%s is no number of 64 bits", negative, t.text)
+		return nil, problem(t.at, "%s%s does not fit in 64 bits", negative, t.text)
 	}
 	return &node{op: opLiteral, at: t.at, typ: tInt, value: value{n: n}}, p.advance()
 }
@@ -307,11 +307,11 @@ func (p *parser) named() (*node, error) {
 	t := p.token
 	switch {
 	case t.text == "true" || t.text == "false":
-		return &node{op: opLiteral, at: t.at, typ: tBool, value: truth(t.text == "true")}, p.advance()
+		return &node{op: opLiteral, at: t.at, typ: tBool, value: boolValue(t.text == "true")}, p.advance()
 	case t.text == "null":
 		return nil, unsupported(t.at, "null")
 	case keyword(t.text) || strings.Contains(reserved, fmt.Sprintf(" %s ", t.text)):
-		return nil, problem(t.at, "it cannot be read: %q is a word of the language", t.text)
+		return nil, problem(t.at, "syntax error: %q is a reserved word", t.text)
 	}
 	if err := p.advance(); err != nil || !p.is("(") {
 		return &node{op: opName, at: t.at, name: t.text}, err

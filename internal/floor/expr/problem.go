@@ -37,10 +37,10 @@ func problem(at int, format string, args ...any) error {
 
 // unsupported is the error about a part of CEL that conditions do not have.
 func unsupported(at int, what string) error {
-	return problem(at, "%s is not supported: a condition has texts, whole numbers, true, false, lists, timestamps and durations", what)
+	return problem(at, "%s is not supported: a condition has strings, integers, true, false, lists, timestamps and durations", what)
 }
 
-func (e *Error) place(condition string) {
+func (e *Error) setPosition(condition string) {
 	before := strings.ToValidUTF8(condition[:e.at], "?")
 	e.Line = strings.Count(before, "\n") + 1
 	e.Column = utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1

@@ -54,9 +54,9 @@ func (l *language) compile(condition string) (*Program, error) {
 	if err == nil && tree.typ != tBool {
 		err = problem(0, "it is of type %s: a condition is true or false", tree.typ)
 	}
-	var at *Error
-	if errors.As(err, &at) {
-		at.place(condition)
+	var failure *Error
+	if errors.As(err, &failure) {
+		failure.setPosition(condition)
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (p *Program) String() string { return p.source }
 func (p *Program) Matches(v Fields) (bool, error) {
 	f := frame{over: p.over, fields: v}
 	f.attempted, _ = v.(*Attempted)
-	holds, err := p.tree.holds(&f)
+	holds, err := p.tree.evalBool(&f)
 	if f.err != nil {
 		err = f.err
 	}

@@ -19,7 +19,7 @@ type value struct {
 	ref  any   // time.Time; list: []string or []value; map: map[string]string or ToolArguments
 }
 
-func truth(b bool) value {
+func boolValue(b bool) value {
 	if b {
 		return value{n: 1}
 	}
@@ -96,7 +96,7 @@ func (f *frame) key(of value, key string) (text string, found bool, err error) {
 			return "", false, err
 		}
 		if canonical.FoldName(other) == folded {
-			return "", false, fmt.Errorf("%q is there as %q", key, other)
+			return "", false, fmt.Errorf("%q differs from the key %q only in case", key, other)
 		}
 	}
 	return "", false, nil
@@ -135,7 +135,7 @@ func convert(v any) (value, typ) {
 	case []string:
 		return value{ref: v}, tTexts
 	case bool:
-		return truth(x), tBool
+		return boolValue(x), tBool
 	case int:
 		return value{n: int64(x)}, tInt
 	case map[string]string, ToolArguments:

@@ -44,7 +44,7 @@ func pemLine(s string, at int) int {
 		}
 	}
 	to := from
-	for to < len(s) && base64ish.has(s[to]) && s[to] != '-' {
+	for to < len(s) && base64ish.contains(s[to]) && s[to] != '-' {
 		to++
 	}
 	if to-from >= pemLeast || to > from && strings.HasPrefix(s[skipBreaks(s, to):], "-----END ") {

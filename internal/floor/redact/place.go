@@ -29,9 +29,9 @@ func placePairs() []string {
 	return append(pairs, "r ", "R ", "c ", "C ")
 }
 
-// placed looks for a secret by the pair at s[at-1:at+1]. The hit has no mark if the
+// findPlaced looks for a secret by the pair at s[at-1:at+1]. The hit has no mark if the
 // text should be skipped.
-func (r *Redactor) placed(s string, at, free int) (hit, bool) {
+func (r *Redactor) findPlaced(s string, at, free int) (hit, bool) {
 	switch s[at] {
 	case 'r':
 		end := isMark(s, at-1)
@@ -43,7 +43,7 @@ func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 	case ' ':
 		return r.spaced(s, at, free)
 	case ',':
-		return r.listed(s, at, free)
+		return r.findListed(s, at, free)
 	default:
 		return r.assigned(s, at, free)
 	}
@@ -52,7 +52,7 @@ func (r *Redactor) placed(s string, at, free int) (hit, bool) {
 // nameBefore returns the name that ends at s[end-1].
 func nameBefore(s string, end int) string {
 	from := end
-	for from > 0 && end-from < wordMost && (word.has(s[from-1]) || s[from-1] == '.') {
+	for from > 0 && end-from < wordMost && (word.contains(s[from-1]) || s[from-1] == '.') {
 		from--
 	}
 	return s[from:end]
@@ -124,7 +124,7 @@ func valueAt(s string, from int) span {
 		v.to = end
 		return v
 	}
-	for v.to = v.from; v.to < len(s) && !ends(s, v.to); v.to++ {
+	for v.to = v.from; v.to < len(s) && !valueEnds(s, v.to); v.to++ {
 	}
 	for v.quoted && v.to > v.from && v.to < len(s) && s[v.to-1] == '\\' { // of a quotation within another
 		v.to--
@@ -147,8 +147,8 @@ func templateAt(s string, from int) int {
 	return from + end + len("}}")
 }
 
-// ends reports whether a value ends before s[i].
-func ends(s string, i int) bool {
+// valueEnds reports whether a value ends before s[i].
+func valueEnds(s string, i int) bool {
 	switch s[i] {
 	case ' ', '\t', '\n', '\r', '"', '\'', '`', ';', '&', '|', '<', '>', '(', ')', 0:
 		return true
@@ -156,7 +156,7 @@ func ends(s string, i int) bool {
 		if i > 0 && s[i-1] == '$' && (i < 2 || s[i-2] != '$') { // $$ is one sign
 			return false
 		}
-		return i+1 < len(s) && (alnum.has(s[i+1]) && !(s[i+1] >= '0' && s[i+1] <= '9') || strings.IndexByte("({_@*", s[i+1]) >= 0)
+		return i+1 < len(s) && (alnum.contains(s[i+1]) && !(s[i+1] >= '0' && s[i+1] <= '9') || strings.IndexByte("({_@*", s[i+1]) >= 0)
 	case '}', ']':
 		return i+1 == len(s) || strings.IndexByte(",}] \n\"'", s[i+1]) >= 0
 	case ',': // of JSON and of lists of assignments
@@ -236,7 +236,7 @@ func cookieAt(s string, from int) span {
 	v := span{from: from, to: from}
 	for at := from; at < len(s); {
 		name := at
-		for at < len(s) && (word.has(s[at]) || s[at] == '.') {
+		for at < len(s) && (word.contains(s[at]) || s[at] == '.') {
 			at++
 		}
 		if at == name || at == len(s) || s[at] != '=' {
@@ -277,9 +277,9 @@ func (r *Redactor) spaced(s string, at, free int) (hit, bool) {
 	return hit{}, false
 }
 
-// listed looks for a flag with its value behind it in a list of arguments, as JSON
+// findListed looks for a flag with its value behind it in a list of arguments, as JSON
 // and TOML write them; at is the comma behind the flag.
-func (r *Redactor) listed(s string, at, free int) (hit, bool) {
+func (r *Redactor) findListed(s string, at, free int) (hit, bool) {
 	end := at - 1
 	if end > 0 && s[end-1] == '\\' { // of a text within another
 		end--
@@ -321,7 +321,7 @@ func (r *Redactor) address(s string, at, free int) (hit, bool) {
 	for i := from; i < len(s) && i-from < userinfoMost; i++ {
 		if c := s[i]; c == '@' {
 			last = i
-		} else if strings.IndexByte("/?#\\\"'`<>|; \t\r\n\x00", c) >= 0 || c == '$' && ends(s, i) {
+		} else if strings.IndexByte("/?#\\\"'`<>|; \t\r\n\x00", c) >= 0 || c == '$' && valueEnds(s, i) {
 			break
 		}
 	}

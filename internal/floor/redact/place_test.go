@@ -20,12 +20,12 @@ func TestWhereAValueEnds(t *testing.T) {
 		{"}a", 0, false}, {"]a", 0, false}, {"}[", 0, false},
 		{",", 0, false}, {",a", 0, false}, {",\"", 0, true},
 	} {
-		if got := ends(tt.s, tt.i); got != tt.want {
+		if got := valueEnds(tt.s, tt.i); got != tt.want {
 			t.Errorf("%q at %d: %v", tt.s, tt.i, got)
 		}
 	}
 	for _, c := range " \t\n\r\"'`;&|<>()\x00" {
-		if !ends(string(c), 0) {
+		if !valueEnds(string(c), 0) {
 			t.Errorf("%q ends nothing", c)
 		}
 	}

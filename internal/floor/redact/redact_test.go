@@ -290,7 +290,7 @@ func TestEachShapeIsFound(t *testing.T) {
 		p := &shapes[i]
 		letters := ""
 		for _, c := range "aB3dEfGh1JkLmN0pQrStUvWxYzF4aB2cD5eF6" {
-			if p.set.has(byte(c)) {
+			if p.set.contains(byte(c)) {
 				letters += string(c)
 			}
 		}

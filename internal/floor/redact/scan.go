@@ -37,7 +37,7 @@ func (r *Redactor) scan(t *table, s string, at int) string {
 		}
 		h, ok := r.shaped(g, s, at, free)
 		if !ok && g.place {
-			h, ok = r.placed(s, at, free)
+			h, ok = r.findPlaced(s, at, free)
 		}
 		if !ok {
 			continue

@@ -18,7 +18,7 @@ type shape struct {
 // and for each from there to 127. The sets are constants, which cost no start.
 type charset struct{ low, high uint64 }
 
-func (s *charset) has(c byte) bool {
+func (s *charset) contains(c byte) bool {
 	if c < 64 {
 		return s.low>>c&1 != 0
 	}
@@ -55,7 +55,7 @@ func (p *shape) match(s string, from int) (begin, end int) {
 		return 0, 0
 	}
 	begin = from
-	for begin > 0 && from-begin < leadMost && p.leads != nil && p.leads.has(s[begin-1]) {
+	for begin > 0 && from-begin < leadMost && p.leads != nil && p.leads.contains(s[begin-1]) {
 		begin--
 	}
 	// A word that merely ends in the prefix is something else. Where a token can be
@@ -63,15 +63,15 @@ func (p *shape) match(s string, from int) (begin, end int) {
 	// looked at once, however often the prefix is in it.
 	// A = is before a value more often than in it, and what is looked at behind one is
 	// bounded.
-	within := begin > 0 && (alnum.has(s[begin-1]) || (p.check != nil || p.most > 0) && s[begin-1] != '=' && p.set.has(s[begin-1]))
+	within := begin > 0 && (alnum.contains(s[begin-1]) || (p.check != nil || p.most > 0) && s[begin-1] != '=' && p.set.contains(s[begin-1]))
 	if from-begin < p.lead || within && p.leads == nil && !escapeEnds(s, begin) {
 		return 0, 0
 	}
 	first, last := from+len(p.prefix), len(s)
-	if p.set.has('=') && (p.check != nil || p.most > 0) {
+	if p.set.contains('=') && (p.check != nil || p.most > 0) {
 		last = min(last, first+checkedMost)
 	}
-	for end = first; end < last && p.set.has(s[end]); end++ {
+	for end = first; end < last && p.set.contains(s[end]); end++ {
 	}
 	for end > first && s[end-1] == '.' { // the end of a sentence
 		end--
@@ -122,9 +122,9 @@ func (p *shape) anchor() int {
 	return best
 }
 
-// mixed reports whether a token has a digit and letters of both cases, as one that was
+// isMixed reports whether a token has a digit and letters of both cases, as one that was
 // drawn has and a name in a program rarely.
-func mixed(s string) bool {
+func isMixed(s string) bool {
 	return hasDigit(s) && strings.ToLower(s) != s && strings.ToUpper(s) != s
 }
 

@@ -60,7 +60,7 @@ func InotifyAdd(f *os.File, path string, mask uint32) (int32, error) {
 func ReadNow(f *os.File, p []byte) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return 0, fmt.Errorf("reading what is there: %w", err)
+		return 0, fmt.Errorf("reading pending events: %w", err)
 	}
 	var failed error
 	err = raw.Control(func(fd uintptr) {

@@ -18,7 +18,7 @@ func KeepPrivate() error {
 		return fmt.Errorf("keeping secrets out of core dumps: %w", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		return fmt.Errorf("keeping the memory of the supervisor to itself: %w", err)
+		return fmt.Errorf("protecting the memory of the supervisor: %w", err)
 	}
 	return nil
 }

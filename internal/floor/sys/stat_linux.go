@@ -37,7 +37,7 @@ func StatFields(dir string) ([]string, error) {
 	}
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) <= StatResident {
-		return nil, fmt.Errorf("%s/stat has %d fields behind the name: %w", dir, len(fields), os.ErrInvalid)
+		return nil, fmt.Errorf("%s/stat has %d fields after the name: %w", dir, len(fields), os.ErrInvalid)
 	}
 	return fields, nil
 }

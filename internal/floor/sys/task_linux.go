@@ -25,7 +25,7 @@ func AsTask(uid, gid int, f func() error) error {
 		// ever runs on it.
 		runtime.LockOSThread()
 		if err := TakeIDs(uid, gid); err != nil {
-			done <- fmt.Errorf("taking the ids of the task: %w", err)
+			done <- fmt.Errorf("switching to the ids of the task: %w", err)
 			return
 		}
 		done <- f()

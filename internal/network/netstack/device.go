@@ -43,10 +43,10 @@ func openDevice(f *os.File) (*device, error) {
 func configure(fd int) error {
 	req, err := unix.NewIfreq("")
 	if err != nil {
-		return fmt.Errorf("asking the TUN device for its flags: %w", err)
+		return fmt.Errorf("reading the flags of the TUN device: %w", err)
 	}
 	if err := unix.IoctlIfreq(fd, unix.TUNGETIFF, req); err != nil {
-		return fmt.Errorf("asking the TUN device for its flags: %w", err)
+		return fmt.Errorf("reading the flags of the TUN device: %w", err)
 	}
 	const mask = unix.IFF_TUN | unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR
 	if got, want := req.Uint16()&mask, uint16(unix.IFF_TUN|unix.IFF_NO_PI|unix.IFF_VNET_HDR); got != want {

@@ -46,7 +46,7 @@ func (l *link) run() {
 			}
 			return
 		}
-		p, what := look(view.AsSlice()[:n])
+		p, what := inspectPacket(view.AsSlice()[:n])
 		switch what {
 		case segment:
 			view = l.deliver(view, p)

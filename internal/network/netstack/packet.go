@@ -41,10 +41,10 @@ type packet struct {
 
 func (p *packet) body() []byte { return p.bytes[p.head:] }
 
-// look parses b. What it lets through to the stack has a plain header and is whole:
+// inspectPacket parses b. What it lets through to the stack has a plain header and is whole:
 // fragments, IPv4 options and IPv6 extension headers do not occur between a kernel and
 // its own device, so only a forger would send them.
-func look(b []byte) (packet, verdict) {
+func inspectPacket(b []byte) (packet, verdict) {
 	p, ok := parse(b)
 	if !ok || !unicast(p.dst) || !unicast(p.src) {
 		return p, drop

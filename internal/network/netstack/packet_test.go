@@ -87,7 +87,7 @@ func TestLook(t *testing.T) {
 		{"ICMP of the other version in IPv6", ip(in6, out6, icmp4, ping...), drop},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, got := look(tt.b); got != tt.want {
+			if _, got := inspectPacket(tt.b); got != tt.want {
 				t.Errorf("verdict %d, not %d", got, tt.want)
 			}
 		})
@@ -121,7 +121,7 @@ func TestRefusalsAreWellFormed(t *testing.T) {
 		{"a ping of IPv6", ip(in6, out6, icmp6, with(ping, 0, echo6)...), icmp6, unreachable6, prohibited6, 1280},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, what := look(tt.b)
+			p, what := inspectPacket(tt.b)
 			if what != refuse {
 				t.Fatalf("verdict %d", what)
 			}
@@ -137,7 +137,7 @@ func TestRefusalsAreWellFormed(t *testing.T) {
 			if r.head == head4 && checksum.Checksum(b[:head4], 0) != 0xffff {
 				t.Error("the checksum of the header is wrong")
 			}
-			if _, what := look(b); what != drop {
+			if _, what := inspectPacket(b); what != drop {
 				t.Error("a refusal would be answered")
 			}
 		})
@@ -177,7 +177,7 @@ func FuzzLook(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		p, what := look(b)
+		p, what := inspectPacket(b)
 		if what == drop {
 			return
 		}
@@ -190,7 +190,7 @@ func FuzzLook(f *testing.F) {
 				t.Fatalf("query %+v", d)
 			}
 		case refuse:
-			if _, again := look(p.refusal()); again != drop {
+			if _, again := inspectPacket(p.refusal()); again != drop {
 				t.Fatal("a refusal would be answered")
 			}
 		}

@@ -97,7 +97,7 @@ func Named(name string) (Driver, error) {
 		}
 		names = append(names, d.Name)
 	}
-	return Driver{}, fmt.Errorf("no agent is called %q; there are: %s", name, strings.Join(names, ", "))
+	return Driver{}, fmt.Errorf("no agent is called %q; the agents are: %s", name, strings.Join(names, ", "))
 }
 
 // parse reads one file of drivers/. An unknown key is an error.
@@ -166,15 +166,15 @@ func (d Driver) At(version string) (Spec, error) {
 		return Spec{}, err
 	}
 	if v.compare(since) < 0 {
-		return Spec{}, fmt.Errorf("%s %s is older than %s, the first version that is known how to drive", d.Title, version, d.Since)
+		return Spec{}, fmt.Errorf("%s %s is older than %s, the first version that can be driven", d.Title, version, d.Since)
 	}
 	s := d.base.clone()
 	s.Agent, s.Version = d.Name, version
 	for _, r := range d.ranges {
-		if !r.bounds.has(v) {
+		if !r.bounds.contain(v) {
 			continue
 		}
-		if err := lay(&s, &r.fields); err != nil {
+		if err := decodeStrict(&s, &r.fields); err != nil {
 			return Spec{}, fmt.Errorf("range for %s: %w", version, err)
 		}
 	}
@@ -183,9 +183,9 @@ func (d Driver) At(version string) (Spec, error) {
 	return s, nil
 }
 
-// lay decodes fields over s, strictly: Node.Decode itself would ignore unknown
+// decodeStrict decodes fields over s, strictly: Node.Decode itself would ignore unknown
 // keys.
-func lay(s *Spec, fields *yaml.Node) error {
+func decodeStrict(s *Spec, fields *yaml.Node) error {
 	b, err := yaml.Marshal(fields)
 	if err != nil {
 		return err

@@ -79,11 +79,11 @@ func TestStrict(t *testing.T) {
 		{"a range of no version", `">=1.0.0 <1.1.0"`, `"1.0.x"`, "does not begin with"},
 		{"an empty range", `">=1.0.0 <1.1.0"`, `""`, "empty"},
 		{"no name", "name: tiny\n", "", "name is missing"},
-		{"a version that is none", "latest: 1.2.0", "latest: latest", "no version"},
-		{"a package elsewhere", `"@example/tiny"`, `"git+https://example.org/x"`, "no name of a package"},
+		{"a version that is none", "latest: 1.2.0", "latest: latest", "not a version"},
+		{"a package elsewhere", `"@example/tiny"`, `"git+https://example.org/x"`, "not the name of a package"},
 		{"an unknown dialect", "dialect: chat", "dialect: smalltalk", "unknown dialect"},
 		{"an unknown posture", "default: {title: asks", "asking: {title: asks", "unknown posture"},
-		{"no posture without a sandbox", "bare: {title", "auto: {title", "no posture bare"},
+		{"no posture without a sandbox", "bare: {title", "auto: {title", "the posture bare is missing"},
 		{"a file that is not there", "argv: [--yes]}", "files: {settings: {a: 1}}}", "no file"},
 		{"a pattern that is none", "  env:", "  layers: {tool: [\"(\"]}\n  env:", "missing closing"},
 		{"an unknown layer", "  env:", "  layers: {luck: [a]}\n  env:", "unknown layer"},
@@ -267,7 +267,7 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 	p := good
 	p.Program.Dir = "/agents/x"
-	if _, err := old.Launch(p); err == nil || !strings.Contains(err.Error(), "needs a node") {
+	if _, err := old.Launch(p); err == nil || !strings.Contains(err.Error(), "needs Node.js") {
 		t.Errorf("a program for node without one: %v", err)
 	}
 }

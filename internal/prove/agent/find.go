@@ -24,21 +24,21 @@ func Find(ctx context.Context, d Driver, env []string, dir string) ([]Installed,
 		if i.SHA256, err = sumOf(path); err != nil {
 			return nil, err
 		}
-		if i.Version, err = d.ask(ctx, path, env); err != nil && ctx.Err() != nil {
+		if i.Version, err = d.askVersion(ctx, path, env); err != nil && ctx.Err() != nil {
 			return nil, err
 		}
-		if s, err := d.At(i.Version); err == nil && s.Node != "" && !native(path) {
+		if s, err := d.At(i.Version); err == nil && s.Node != "" && !isNative(path) {
 			i.Node, _ = nodeHere(ctx, programs.Path(env), s.Node, dir) // Launch refuses ""
 		}
 		all = append(all, i)
 	}
-	ours, err := d.ours(ctx, env, dir)
+	ours, err := d.readInstalls(ctx, env, dir)
 	return append(all, ours...), err
 }
 
-// native reports whether path is a native program (ELF, elf(5)), which needs no
+// isNative reports whether path is a native program (ELF, elf(5)), which needs no
 // interpreter.
-func native(path string) bool {
+func isNative(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -49,8 +49,8 @@ func native(path string) bool {
 	return err == nil && string(head[:]) == "\x7fELF"
 }
 
-// ours reads the records of installs; it starts only node, to query its version.
-func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed, error) {
+// readInstalls reads the records of installs; it starts only node, to query its version.
+func (d Driver) readInstalls(ctx context.Context, env []string, dir string) ([]Installed, error) {
 	entries, err := os.ReadDir(dir)
 	if os.IsNotExist(err) {
 		return nil, nil
@@ -79,8 +79,8 @@ func (d Driver) ours(ctx context.Context, env []string, dir string) ([]Installed
 	return all, nil
 }
 
-// ask runs a program of the user with --version.
-func (d Driver) ask(ctx context.Context, path string, env []string) (string, error) {
+// askVersion runs a program of the user with --version.
+func (d Driver) askVersion(ctx context.Context, path string, env []string) (string, error) {
 	var optOuts []string
 	for k, v := range d.base.Env {
 		if !strings.Contains(v, "{") {

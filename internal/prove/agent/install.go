@@ -65,7 +65,7 @@ func Install(ctx context.Context, r Request) (Installed, error) {
 		return Installed{}, err
 	}
 	if !filepath.IsAbs(r.Dir) {
-		return Installed{}, fmt.Errorf("the directory of the installs must be an absolute path, and is %q", r.Dir)
+		return Installed{}, fmt.Errorf("the directory of the installs must be an absolute path, not %q", r.Dir)
 	}
 	w := wanted{name: r.Driver.Name, pkg: r.Driver.Package, version: r.Version, programs: spec.Programs}
 	rec, err := w.install(ctx, r.Dir)
@@ -75,7 +75,7 @@ func Install(ctx context.Context, r Request) (Installed, error) {
 	i := rec.installed(w.dir(r.Dir))
 	if spec.Node != "" {
 		if i.Node, err = findNode(ctx, r.Node, spec.Node, r.Dir); err != nil {
-			return Installed{}, fmt.Errorf("looking for a node of version %s or later: %w", spec.Node, err)
+			return Installed{}, fmt.Errorf("finding Node.js %s or later: %w", spec.Node, err)
 		}
 	}
 	return i, nil
@@ -105,7 +105,7 @@ func (w wanted) install(ctx context.Context, below string) (record, error) {
 		return record{}, err
 	}
 	target := w.dir(below)
-	if rec, err := w.there(target); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if rec, err := w.readInstalled(target); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return rec, err
 	}
 	unlock, err := lock(ctx, filepath.Join(below, "."+w.name+"@"+w.version+".lock"))
@@ -113,7 +113,7 @@ func (w wanted) install(ctx context.Context, below string) (record, error) {
 		return record{}, err
 	}
 	defer unlock()
-	if rec, err := w.there(target); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if rec, err := w.readInstalled(target); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return rec, err
 	}
 	w.sweep(below)
@@ -177,22 +177,22 @@ func (w wanted) adopt(dir string) (record, error) {
 	return rec, os.Chmod(at, 0o644) // independent of the umask
 }
 
-// there reads an install and checks its program. If there is none, the error is
+// readInstalled reads an install and checks its program. If there is none, the error is
 // fs.ErrNotExist.
-func (w wanted) there(dir string) (record, error) {
+func (w wanted) readInstalled(dir string) (record, error) {
 	rec, err := readRecord(dir)
 	if err != nil {
 		return record{}, err
 	}
 	if rec.Name != w.name || rec.Package != w.pkg || rec.Version != w.version {
-		return record{}, fmt.Errorf("%s holds %s %s: remove it", dir, rec.Package, rec.Version)
+		return record{}, fmt.Errorf("%s contains %s %s: remove it", dir, rec.Package, rec.Version)
 	}
 	sum, err := sumOf(filepath.Join(dir, filepath.FromSlash(rec.Program)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return record{}, fmt.Errorf("%s has lost its program: remove it", dir)
+		return record{}, fmt.Errorf("%s no longer has its program: remove it", dir)
 	}
 	if err == nil && sum != rec.SHA256 {
-		err = fmt.Errorf("%s was changed since it was installed: remove it", filepath.Join(dir, rec.Program))
+		err = fmt.Errorf("%s has changed since it was installed: remove it", filepath.Join(dir, rec.Program))
 	}
 	return rec, err
 }
@@ -207,7 +207,7 @@ func readRecord(dir string) (record, error) {
 		return rec, fmt.Errorf("%s: %w", filepath.Join(dir, recordName), err)
 	}
 	if !filepath.IsLocal(filepath.FromSlash(rec.Program)) {
-		return rec, fmt.Errorf("%s names a program elsewhere: %s", filepath.Join(dir, recordName), rec.Program)
+		return rec, fmt.Errorf("%s names a program outside its directory: %s", filepath.Join(dir, recordName), rec.Program)
 	}
 	return rec, nil
 }

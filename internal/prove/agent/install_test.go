@@ -82,13 +82,13 @@ func TestInstall(t *testing.T) {
 	if err := programs.Write(first.Program, []byte("#!/bin/sh\necho other\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Install(t.Context(), Request{Driver: d, Dir: dir}); err == nil || !strings.Contains(err.Error(), "was changed since") {
+	if _, err := Install(t.Context(), Request{Driver: d, Dir: dir}); err == nil || !strings.Contains(err.Error(), "has changed since") {
 		t.Errorf("a program that was changed: %v", err)
 	}
 	if err := os.Remove(first.Program); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Install(t.Context(), Request{Driver: d, Dir: dir}); err == nil || !strings.Contains(err.Error(), "has lost its program") {
+	if _, err := Install(t.Context(), Request{Driver: d, Dir: dir}); err == nil || !strings.Contains(err.Error(), "no longer has its program") {
 		t.Errorf("a program that is gone: %v", err)
 	}
 }
@@ -156,9 +156,9 @@ func TestInstallRefuses(t *testing.T) {
 		{"@example/absent", "1.2.0", "404"},
 		{"@example/forged", "1.2.1", "ETARGET"},
 		{"@example/local", "1.2.0", "no hash"},
-		{"@example/forged", "1.2.0 || 1.2.1", "no version"},
-		{"@example/forged", "../../1.2.0", "no version"},
-		{"@example/forged", "1.2.0;id", "no version"},
+		{"@example/forged", "1.2.0 || 1.2.1", "not a version"},
+		{"@example/forged", "../../1.2.0", "not a version"},
+		{"@example/forged", "1.2.0;id", "not a version"},
 		{"@example/forged", "0.9.0", "older than"},
 	} {
 		dir := t.TempDir()
@@ -171,7 +171,7 @@ func TestInstallRefuses(t *testing.T) {
 	d := tiny(t, scoped, "")
 	for _, pkg := range []string{"--global", "git+https://example.org/x.git", "../x", "x@npm:y"} {
 		d.Package = pkg
-		if _, err := Install(t.Context(), Request{Driver: d, Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "no name of a package") {
+		if _, err := Install(t.Context(), Request{Driver: d, Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "not the name of a package") {
 			t.Errorf("%q: %v", pkg, err)
 		}
 	}
@@ -280,7 +280,7 @@ func TestNode(t *testing.T) {
 	dir := t.TempDir()
 	path := os.Getenv("PATH")
 	d := tiny(t, scoped, "  node: 22.0.0\n")
-	if _, err := findNode(t.Context(), old, "99.0.0", dir); err == nil || !strings.Contains(err.Error(), "newest that is known") {
+	if _, err := findNode(t.Context(), old, "99.0.0", dir); err == nil || !strings.Contains(err.Error(), "newest version that can be installed") {
 		t.Errorf("a version that is not to be had: %v", err)
 	}
 	if got, err := findNode(t.Context(), old, "18.0.0", dir); err != nil || got != old {

@@ -67,7 +67,7 @@ func (s Spec) Launch(p Params) (Launch, error) {
 		return Launch{}, err
 	}
 	if s.Node != "" && p.Program.Dir != "" && p.Program.Node == "" {
-		return Launch{}, fmt.Errorf("%s %s needs a node of version %s or later", s.Agent, s.Version, s.Node)
+		return Launch{}, fmt.Errorf("%s %s needs Node.js %s or later", s.Agent, s.Version, s.Node)
 	}
 	if slices.Contains(posture.Lacks, "mcp") {
 		p.Servers = nil
@@ -87,7 +87,7 @@ func (s Spec) Launch(p Params) (Launch, error) {
 func (p Params) check() error {
 	for _, f := range []struct{ name, value string }{{"home", p.Home}, {"workspace", p.Workspace}, {"program", p.Program.Program}} {
 		if !filepath.IsAbs(f.value) {
-			return fmt.Errorf("the %s must be an absolute path, and is %q", f.name, f.value)
+			return fmt.Errorf("the %s must be an absolute path, not %q", f.name, f.value)
 		}
 	}
 	if p.BaseURL == "" {
@@ -95,8 +95,8 @@ func (p Params) check() error {
 	}
 	seen := map[string]bool{}
 	for _, s := range p.Servers {
-		if !plain(s.Name) || seen[s.Name] || len(s.Command) == 0 {
-			return fmt.Errorf("MCP server %q: a server has a name of its own, of letters and digits, and a command", s.Name)
+		if !isPlain(s.Name) || seen[s.Name] || len(s.Command) == 0 {
+			return fmt.Errorf("MCP server %q: a server needs a command and a unique name of letters and digits", s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -142,7 +142,7 @@ func (s Spec) environment(p Params, posture Posture, x expander) ([]string, erro
 	for _, kv := range p.Env {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || k == "" {
-			return nil, fmt.Errorf("%q is no NAME=value", kv)
+			return nil, fmt.Errorf("%q is not NAME=value", kv)
 		}
 		env[k] = v
 	}
@@ -161,9 +161,9 @@ func (s Spec) outputs(p Params, posture Posture, x expander) ([]Output, error) {
 		if err != nil {
 			return nil, fmt.Errorf("file %s: %w", name, err)
 		}
-		tree := merged(f.Tree, posture.Files[name])
+		tree := mergeTrees(f.Tree, posture.Files[name])
 		if s.Servers.File == name && len(p.Servers) > 0 {
-			tree = merged(tree, map[string]any{s.Servers.At: s.Servers.entries(p.Servers)})
+			tree = mergeTrees(tree, map[string]any{s.Servers.At: s.Servers.entries(p.Servers)})
 		}
 		content, err := f.encode(tree, x, p.Secrets)
 		if err != nil {

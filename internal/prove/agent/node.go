@@ -32,7 +32,7 @@ func findNode(ctx context.Context, given, least, below string) (string, error) {
 		return node, nil
 	}
 	if Compare(nodeVersion, least) < 0 {
-		return "", fmt.Errorf("version %s is the newest that is known", nodeVersion)
+		return "", fmt.Errorf("the newest version that can be installed is %s", nodeVersion)
 	}
 	w := nodeWanted()
 	rec, err := w.install(ctx, below)

@@ -39,8 +39,8 @@ func checkPackage(name string) error {
 	if !scoped {
 		scope, rest = "@x", name
 	}
-	if len(name) > 200 || !strings.HasPrefix(scope, "@") || !plain(scope[1:]) || !plain(rest) {
-		return fmt.Errorf("%q is no name of a package at the npm registry", name)
+	if len(name) > 200 || !strings.HasPrefix(scope, "@") || !isPlain(scope[1:]) || !isPlain(rest) {
+		return fmt.Errorf("%q is not the name of a package of the npm registry", name)
 	}
 	return nil
 }
@@ -69,8 +69,8 @@ func runNPM(ctx context.Context, dir, pkg, version string) error {
 	cmd := exec.CommandContext(ctx, "npm", npmArguments(dir, pkg, version)...)
 	cmd.Dir = dir
 	cmd.WaitDelay = 5 * time.Second
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	programs.Group(cmd)
 	err := cmd.Run()
 	switch {
@@ -79,7 +79,7 @@ func runNPM(ctx context.Context, dir, pkg, version string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		return fmt.Errorf("npm: %w: %s", err, firstLines(said.String(), 6))
+		return fmt.Errorf("npm: %w: %s", err, firstLines(output.String(), 6))
 	}
 	return nil
 }
@@ -118,7 +118,7 @@ func checkLock(dir, pkg, version string) (string, error) {
 	}
 	main, ok := l.Packages["node_modules/"+pkg]
 	if !ok || main.Version != version {
-		return "", fmt.Errorf("%s does not hold %s in version %s", dir, pkg, version)
+		return "", fmt.Errorf("%s does not contain %s %s", dir, pkg, version)
 	}
 	for at, p := range l.Packages {
 		if at == "" || p.Bundled {
@@ -126,7 +126,7 @@ func checkLock(dir, pkg, version string) (string, error) {
 		}
 		remote := strings.HasPrefix(p.Resolved, "https://") || strings.HasPrefix(p.Resolved, "http://")
 		if p.Link || p.Integrity == "" || p.Resolved != "" && !remote {
-			return "", fmt.Errorf("%s has no hash that the registry vouches for", at)
+			return "", fmt.Errorf("%s has no hash from the registry", at)
 		}
 	}
 	return main.Integrity, nil

@@ -194,7 +194,7 @@ func (s Spec) check() error {
 		}
 	}
 	if _, ok := s.Postures["bare"]; !ok {
-		return errors.New("there is no posture bare")
+		return errors.New("the posture bare is missing")
 	}
 	if s.Servers.File != "" {
 		if _, ok := s.Files[s.Servers.File]; !ok {

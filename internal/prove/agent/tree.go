@@ -50,9 +50,9 @@ func literals(words []string) []any {
 	return list
 }
 
-// merged lays b over a: maps key by key, anything else is replaced. Neither is
+// mergeTrees lays b over a: maps key by key, anything else is replaced. Neither is
 // changed.
-func merged(a, b map[string]any) map[string]any {
+func mergeTrees(a, b map[string]any) map[string]any {
 	out := maps.Clone(a)
 	if out == nil {
 		out = map[string]any{}
@@ -61,7 +61,7 @@ func merged(a, b map[string]any) map[string]any {
 		under, ok1 := out[k].(map[string]any)
 		over, ok2 := v.(map[string]any)
 		if ok1 && ok2 {
-			v = merged(under, over)
+			v = mergeTrees(under, over)
 		}
 		out[k] = v
 	}
@@ -95,7 +95,7 @@ func (x expander) fill(v any, secrets []string) (any, error) {
 	case bool, int, nil:
 		return v, nil
 	}
-	return nil, fmt.Errorf("values of type %T have no place here", v)
+	return nil, fmt.Errorf("values of type %T are not allowed here", v)
 }
 
 func (x expander) fillList(v []any, secrets []string) (any, error) {

@@ -87,7 +87,7 @@ func TestSecrets(t *testing.T) {
 func TestMerged(t *testing.T) {
 	a := map[string]any{"x": map[string]any{"a": 1, "b": 1}, "y": []any{1}}
 	b := map[string]any{"x": map[string]any{"b": 2}, "y": []any{2}, "z": 3}
-	got := merged(a, b)
+	got := mergeTrees(a, b)
 	want := map[string]any{"x": map[string]any{"a": 1, "b": 2}, "y": []any{2}, "z": 3}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)

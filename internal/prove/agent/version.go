@@ -18,12 +18,12 @@ type number struct {
 // no address of a package. An accepted version is safe in a file name and in an
 // argument.
 func parseVersion(s string) (number, error) {
-	bad := fmt.Errorf("%q is no version; one is three numbers, such as 1.2.3", s)
+	bad := fmt.Errorf("%q is not a version: write three numbers, such as 1.2.3", s)
 	if len(s) > 64 {
 		return number{}, errors.New("a version has at most 64 characters")
 	}
 	core, tag, tagged := strings.Cut(s, "-")
-	if tagged && !plain(tag) {
+	if tagged && !isPlain(tag) {
 		return number{}, bad
 	}
 	fields := strings.Split(core, ".")
@@ -41,9 +41,9 @@ func parseVersion(s string) (number, error) {
 	return n, nil
 }
 
-// plain reports whether s consists of letters and digits with single dots or
+// isPlain reports whether s consists of letters and digits with single dots or
 // dashes between them.
-func plain(s string) bool {
+func isPlain(s string) bool {
 	last := byte('.')
 	for i := range len(s) {
 		c := s[i]
@@ -129,7 +129,7 @@ func parseBounds(s string) (bounds, error) {
 	return all, nil
 }
 
-func (b bounds) has(v number) bool {
+func (b bounds) contain(v number) bool {
 	for _, x := range b {
 		c := v.compare(x.at)
 		ok := false

@@ -34,17 +34,17 @@ func newProveAblate(a *app) *cobra.Command {
 	var o ablater
 	cmd := &cobra.Command{
 		Use:   "ablate [CONTROL...]",
-		Short: "Switch one control off after the other, and see which rows escape then",
+		Short: "Switch off one control at a time, and show which rows escape",
 		Long: `Make the kill matrix: for each control of the boundary, play the rows that depend on
-it with that control switched off. They must escape, or they prove nothing of it. A
+it with that control switched off. They must escape, or they prove nothing about it. A
 control that no row needs is a finding, and so is one whose rows proved nothing and,
 with --all, a row that no control holds.
 
 CONTROL is the name of a control, or a pattern such as 'seccomp: *'; --list prints
-them. Some controls can be told apart as root alone, others as an ordinary user
-alone: --with adds the JSON of the other run, which the same build must have made.
+them. Some controls show an effect only as root, others only as an ordinary user:
+--with adds the JSON of the other run, which the same build must have made.
 
-Holdfast itself has no switch for its controls. What is run here is another build of
+Holdfast itself has no switch for its controls. This command runs another build of
 it, made from the sources with the Go toolchain, or named with --ablated.
 
 The exit status is 1 when there is a finding.`,
@@ -88,9 +88,9 @@ func completeControls(*cobra.Command, []string, string) (names []string, _ cobra
 
 // fits reports a flag of prove ablate that has no meaning with the others.
 func (o ablater) fits(flags *pflag.FlagSet) error {
-	return fitting(flags, []misfit{
+	return checkFlags(flags, []misfit{
 		{[]string{"ablated", "sources", "all", "with", "format", "output", "jobs", "dir", "prober"}, o.list, "is for a matrix, and --list plays nothing", "leave out --list, or the other"},
-		{[]string{"sources"}, o.Program != "", "is what a build is made from, and --ablated names one that is made", "leave one of them out"},
+		{[]string{"sources"}, o.Program != "", "names the sources of a build, and --ablated names a finished one", "leave one of them out"},
 	})
 }
 
@@ -175,7 +175,7 @@ func readKills(paths []string) ([]report.Kill, error) {
 }
 
 func (a *app) ablate(ctx context.Context, o ablater) (err error) {
-	if err := writable(o.output); err != nil {
+	if err := checkWritable(o.output); err != nil {
 		return err
 	}
 	if _, err := harness.ControlsNamed(o.Controls); err != nil {

@@ -38,9 +38,9 @@ func agentFlags(cmd *cobra.Command, t *agentTarget) {
 	f := cmd.Flags()
 	f.Var((*command.TextFlag)(&t.name), "agent", "AGENT: try the real program of this agent, driven by a model that follows a script")
 	f.StringSliceVar(&t.versions, "agent-version", nil, "VERSION of the agent, or latest; installed from the npm registry when it is not here (repeatable, or V,V)")
-	f.StringSliceVar(&t.postures, "posture", nil, "POSTURE: how the agent is set up: default, auto, bypass, hardened or bare, as far as it has them; or all (repeatable, or P,P)")
+	f.StringSliceVar(&t.postures, "posture", nil, "POSTURE: how the agent is set up: default, auto, bypass, hardened or bare, where the agent has them; or all (repeatable, or P,P)")
 	f.Var((*command.TextFlag)(&t.inside), "inside", "holdfast: start the agent inside Holdfast")
-	f.Var((*command.TextFlag)(&t.script), "script", "FILE: play this script of the model, and say what was seen")
+	f.Var((*command.TextFlag)(&t.script), "script", "FILE: play this script of the model, and print what was seen")
 	f.Var((*command.TextFlag)(&t.installs), "agents", "DIR where agents are installed (default: in the state directory)")
 	cmd.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return agentNames(), cobra.ShellCompDirectiveNoFileComp
@@ -91,16 +91,16 @@ func (a *app) proveAgent(ctx context.Context, p prover) error {
 		return err
 	}
 	if len(columns) > 1 && (p.baseline != "" || p.against != "") {
-		return command.Usage(errors.New("a baseline is of one version in one posture"), "name one --agent-version and one --posture")
+		return command.Usage(errors.New("a baseline covers one version in one posture"), "name one --agent-version and one --posture")
 	}
 	if p.agent.script != "" {
 		return a.proveScript(ctx, p, columns)
 	}
 	if len(columns) > 1 && !slices.Contains(report.MatrixFormats, p.format) {
-		return command.Usage(fmt.Errorf("several columns have no report of format %s", p.format), "take text, html or json, or one version in one posture")
+		return command.Usage(fmt.Errorf("format %s cannot show several columns", p.format), "use text, html or json, or one version in one posture")
 	}
 	p.target = strings.Join(strings.Fields(columns[0].agent+" "+columns[0].Posture+" "+columns[0].Inside), "-")
-	return a.proved(p, func() ([]report.Run, error) {
+	return a.playAndReport(p, func() ([]report.Run, error) {
 		var runs []report.Run
 		for _, c := range columns {
 			run, err := a.playAgent(ctx, p, c, probes)
@@ -153,7 +153,7 @@ func (a *app) agentColumns(ctx context.Context, p prover) ([]agentColumn, error)
 		return nil, command.Usage(err, "see what is known and installed with: holdfast agents")
 	}
 	if t.inside != "" && t.inside != "holdfast" {
-		return nil, command.Usage(fmt.Errorf("an agent cannot be tried inside %s", text.Word(t.inside)), "the one choice is: --inside holdfast")
+		return nil, command.Usage(fmt.Errorf("an agent cannot be tried inside %s", text.Word(t.inside)), "the only choice is: --inside holdfast")
 	}
 	programs, err := a.agentPrograms(ctx, d, t)
 	if err != nil {

@@ -27,14 +27,14 @@ func newProveExposure(a *app) *cobra.Command {
 	f := exposureFlags{format: "text"}
 	c := &cobra.Command{
 		Use:   "exposure [flags]",
-		Short: "Say what this account, a clean user and a CI runner hand to an agent",
-		Long: `Take stock of what an agent gets that is started from this account: credentials,
-variables, sockets, rights that are root's, places to plant something, neighbours.
-Beside it stands what an account that was just made would hand over, what hosted CI
-runners do, and what is left of it inside Holdfast under the effective policy.
+		Short: "Show what this account, a clean user and a CI runner hand to an agent",
+		Long: `List what an agent gets that is started from this account: credentials, variables,
+sockets, rights that amount to root's, places to plant something, neighbours. Beside
+it are what a new account and hosted CI runners hand over, and what is left of it
+inside Holdfast under the effective policy.
 
-Nothing is changed, nothing but your own ssh agent is connected to, and no secret is
-shown. The flags of a policy are those of run.`,
+It changes nothing, connects to nothing but your own ssh agent, and shows no secret.
+The policy flags are those of run.`,
 		Example: `  holdfast prove exposure
   holdfast prove exposure --format html > exposure.html
   sudo holdfast prove exposure --as builder --workspace /srv/build
@@ -58,7 +58,7 @@ shown. The flags of a policy are those of run.`,
 		},
 	}
 	f.plan.bind(c)
-	c.Flags().Var((*command.TextFlag)(&f.as), "as", "look as USER, which takes root")
+	c.Flags().Var((*command.TextFlag)(&f.as), "as", "inspect the account of USER (needs root)")
 	c.Flags().Var(&oneOfFlag{&f.format, exposureFormats}, "format", "FORMAT of the report: "+strings.Join(exposureFormats, ", "))
 	c.Flags().Var(&f.fail, "fail-on", "end with status 1 when the account hands over something of this LEVEL or above: "+levelWords())
 	c.Flags().StringVar(&f.become, "become", "", "turn into UID:GID:GROUPS first")
@@ -105,7 +105,7 @@ func (f *levelFlag) String() string { return string(*f) }
 func (f *levelFlag) Type() string   { return "LEVEL" }
 func (f *levelFlag) Set(s string) error {
 	if exposure.Level(s).Rank() == 0 {
-		return fmt.Errorf("it is none of %s", levelWords())
+		return fmt.Errorf("it must be one of %s", levelWords())
 	}
 	*f = levelFlag(s)
 	return nil
@@ -131,5 +131,5 @@ func (f *oneOfFlag) Set(s string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("it is none of %s", strings.Join(f.known, ", "))
+	return fmt.Errorf("it must be one of %s", strings.Join(f.known, ", "))
 }

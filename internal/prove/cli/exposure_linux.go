@@ -31,7 +31,7 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 		return a.exposureAs(c, f)
 	}
 	if f.become != "" {
-		if err := become(f.become); err != nil {
+		if err := becomeUser(f.become); err != nil {
 			return exposure.Report{}, err
 		}
 	}
@@ -43,7 +43,7 @@ func (a *app) exposure(c *cobra.Command, f exposureFlags) (exposure.Report, erro
 	b, err := a.boundary(c.Context(), f)
 	if err != nil && f.plan.workspace == "" && paths.Within(w.Dir, w.Home) {
 		// This cannot be a workspace, but the question still makes sense.
-		o.Notes = append(o.Notes, fmt.Sprintf("%s cannot be a workspace; the column for Holdfast is of an empty one elsewhere", w.Dir))
+		o.Notes = append(o.Notes, fmt.Sprintf("%s cannot be a workspace; the column for Holdfast is for an empty one elsewhere", w.Dir))
 		var empty string
 		if empty, err = os.MkdirTemp("", "holdfast-exposure-"); err != nil {
 			return exposure.Report{}, err
@@ -112,18 +112,18 @@ func (a *app) boundary(ctx context.Context, f exposureFlags) (*exposure.Boundary
 	}
 	flags := f.plan.arguments(a.Dir)
 	var b exposure.Boundary
-	if err := a.ask(ctx, &b, program, slices.Concat([]string{"policy", "show", "--json"}, flags)); err != nil {
+	if err := a.askHoldfast(ctx, &b, program, slices.Concat([]string{"policy", "show", "--json"}, flags)); err != nil {
 		return nil, err
 	}
 	b.Explain = func(queries []string) (all []exposure.Answer, err error) {
-		return all, a.ask(ctx, &all, program, slices.Concat([]string{"policy", "explain", "--json"}, flags, []string{"--"}, queries))
+		return all, a.askHoldfast(ctx, &all, program, slices.Concat([]string{"policy", "explain", "--json"}, flags, []string{"--"}, queries))
 	}
 	return &b, nil
 }
 
-// ask runs holdfast and reads the JSON that it prints. Its error is that of
+// askHoldfast runs holdfast and reads the JSON that it prints. Its error is that of
 // holdfast.
-func (a *app) ask(ctx context.Context, into any, program string, args []string) error {
+func (a *app) askHoldfast(ctx context.Context, into any, program string, args []string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env, cmd.Dir, cmd.WaitDelay = a.Env, a.Dir, time.Second
 	var out, errs bytes.Buffer
@@ -149,7 +149,7 @@ func errorIn(printed string) string {
 // notRoot reports that only root can take the inventory of another user.
 type notRoot struct{ command string }
 
-func (e *notRoot) Error() string { return "--as takes root: only root can become another user" }
+func (e *notRoot) Error() string { return "--as needs root: only root can become another user" }
 func (e *notRoot) Hint() string  { return "sudo " + e.command }
 
 // exposureAs has a child take the inventory. The child becomes the user before it
@@ -187,7 +187,7 @@ func (a *app) exposureAs(c *cobra.Command, f exposureFlags) (exposure.Report, er
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		text := errorIn(errs.String())
-		return r, fmt.Errorf("looking as %s: %w: %s", f.as, err, text)
+		return r, fmt.Errorf("inspecting as %s: %w: %s", f.as, err, text)
 	}
 	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 		return r, fmt.Errorf("reading what was seen as %s: %w", f.as, err)
@@ -207,8 +207,8 @@ func lookupUser(name string) (*user.User, error) {
 	return u, nil
 }
 
-// become changes this process to a user for good: groups, then group, then user.
-func become(text string) error {
+// becomeUser changes this process to a user for good: groups, then group, then user.
+func becomeUser(text string) error {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
 		return errors.New("--become takes UID:GID:GROUPS")
@@ -227,10 +227,10 @@ func become(text string) error {
 		groups = append(groups, n)
 	}
 	if err := syscall.Setgroups(groups); err != nil {
-		return fmt.Errorf("taking the user's groups: %w", err)
+		return fmt.Errorf("setting the user's groups: %w", err)
 	}
 	if err := syscall.Setresgid(gid, gid, gid); err != nil {
-		return fmt.Errorf("taking the user's group: %w", err)
+		return fmt.Errorf("setting the user's group: %w", err)
 	}
 	if err := syscall.Setresuid(uid, uid, uid); err != nil {
 		return fmt.Errorf("becoming the user: %w", err)

@@ -40,12 +40,12 @@ elsewhere, with: holdfast prove --target TARGET --format json -o FILE`,
 	placeFlags(cmd, &p, 0)
 	formatFlag(cmd, &p, report.MatrixFormats)
 	cmd.Flags().VarP((*command.TextFlag)(&p.output), "output", "o", "FILE to write the matrix to")
-	cmd.Flags().StringArrayVar(&with, "with", nil, "FILE: the JSON of a run that stands beside the others (repeatable)")
+	cmd.Flags().StringArrayVar(&with, "with", nil, "FILE: the JSON of a run to show beside the others (repeatable)")
 	return cmd
 }
 
 func (a *app) matrix(ctx context.Context, p prover, names, with []string) error {
-	if err := writable(p.output); err != nil {
+	if err := checkWritable(p.output); err != nil {
 		return err
 	}
 	var runs []report.Run

@@ -19,8 +19,8 @@ import (
 func newModelCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "model",
-		Short: "Serve a scripted model that agents can be tried with",
-		Long: `A scripted model answers agent programs in the place of a provider's, without a key,
+		Short: "Serve a scripted model to try agents with",
+		Long: `A scripted model answers agent programs in place of a provider's model, without a key,
 without a network, and the same every time: with the tool calls that a file names.`,
 		Example: `  holdfast model serve --script demo.yaml`,
 	}
@@ -41,10 +41,10 @@ func newModelServe(a *app) *cobra.Command {
 		Long: `Answer agent programs on loopback with the tool calls of FILE, until Ctrl-C. It
 speaks Anthropic Messages, OpenAI Responses, OpenAI Chat Completions and Gemini. A
 prompt with the marker [[script:NAME]] plays the script of that name; anything else
-is answered with a word of text. The form of FILE is in docs/formats/model-script.md.
+is answered with a word of text. docs/formats/model-script.md describes FILE.
 
-The agent carries out what FILE says, with the rights that it has: give an agent
-outside of a boundary no script that you have not read.`,
+The agent carries out what FILE says, with all the rights that it has: outside a
+boundary, give it no script that you have not read.`,
 		Example: `  holdfast model serve --script demo.yaml
   holdfast model serve --script demo.yaml --listen 127.0.0.1:8080 --log wire.jsonl`,
 		Args: cobra.NoArgs,
@@ -142,7 +142,7 @@ const modelUses = `  ANTHROPIC_BASE_URL={url} ANTHROPIC_API_KEY=dummy CLAUDE_COD
 func (a *app) tellModel(address string, scripts []model.Script) {
 	url := "http://" + address
 	fmt.Fprintf(a.Stdout, "anthropic %s\nresponses %s/v1\nchat      %s/v1\ngemini    %s\n", url, url, url, url)
-	fmt.Fprintf(a.Stdout, "\nAgents start against it with a key that is none:\n\n")
+	fmt.Fprintf(a.Stdout, "\nAgents start against it with a dummy key:\n\n")
 	io.WriteString(a.Stdout, strings.NewReplacer("{url}", url, "{mark}", model.Marker(scripts[0].Name)).Replace(modelUses))
 	fmt.Fprintf(a.Stdout, "\nCtrl-C ends it.\n")
 }

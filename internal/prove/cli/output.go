@@ -19,7 +19,7 @@ import (
 // to write where reports are: what it put beside the file, or in its place, is
 // neither followed nor written to.
 func writeTo(path string, write func(*os.File) error) error {
-	f, err := beside(path)
+	f, err := createBeside(path)
 	if err != nil {
 		return err
 	}
@@ -33,18 +33,18 @@ func writeTo(path string, write func(*os.File) error) error {
 	return nil
 }
 
-// beside makes a new file in the directory of path, with the mode of the user's
+// createBeside makes a new file in the directory of path, with the mode of the user's
 // umask. The file did not exist before, so it cannot be a link (open(2), O_EXCL).
-func beside(path string) (*os.File, error) {
-	if err := replaceable(path); err != nil {
+func createBeside(path string) (*os.File, error) {
+	if err := checkReplaceable(path); err != nil {
 		return nil, err
 	}
 	name := ".new-" + strings.ToLower(rand.Text())
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// replaceable returns an error if a report may not replace what is at path.
-func replaceable(path string) error {
+// checkReplaceable returns an error if a report may not replace what is at path.
+func checkReplaceable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -52,19 +52,19 @@ func replaceable(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return command.Usage(fmt.Errorf("%s is no plain file (%s): a report does not take its place", text.Word(path), info.Mode()), "name another file; without one, the report goes to the standard output")
+		return command.Usage(fmt.Errorf("%s is not a regular file (%s), and a report does not replace it", text.Word(path), info.Mode()), "name another file; without one, the report goes to the standard output")
 	}
 	return nil
 }
 
-// writable returns an error if a report cannot be written to one of these files,
+// checkWritable returns an error if a report cannot be written to one of these files,
 // before minutes are spent on making it; "" and "-" are not files.
-func writable(paths ...string) error {
+func checkWritable(paths ...string) error {
 	for _, path := range paths {
 		if path == "" || path == "-" {
 			continue
 		}
-		f, err := beside(path)
+		f, err := createBeside(path)
 		if err != nil {
 			return err
 		}

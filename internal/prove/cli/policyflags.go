@@ -31,10 +31,10 @@ func (f *policyFlags) bind(c *cobra.Command) {
 	set := c.Flags()
 	set.Var((*command.TextFlag)(&f.workspace), "workspace", "DIR that may be changed (default: the current directory)")
 	for _, name := range runTexts {
-		set.Var(&passedFlag{f, "--" + name, false}, name, "as of holdfast run")
+		set.Var(&passedFlag{f, "--" + name, false}, name, "as for holdfast run")
 	}
 	for _, name := range runSwitches {
-		set.Var(&passedFlag{f, "--" + name, true}, name, "as of holdfast run")
+		set.Var(&passedFlag{f, "--" + name, true}, name, "as for holdfast run")
 		set.Lookup(name).NoOptDefVal = "true"
 	}
 }

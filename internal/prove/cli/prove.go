@@ -79,10 +79,10 @@ when it could not be run. With --strict inconclusive rows fail too.`,
 	formatFlag(cmd, &p, report.RunFormats)
 	f.VarP((*command.TextFlag)(&p.output), "output", "o", "FILE to write the report to")
 	f.Var((*command.TextFlag)(&p.baseline), "baseline", "'save' the results for --against, to prove-TARGET.json or to the FILE of save=FILE")
-	f.Var((*command.TextFlag)(&p.against), "against", "FILE: say what has become weaker than in this baseline, or fails differently")
+	f.Var((*command.TextFlag)(&p.against), "against", "FILE: report what has become weaker than in this baseline, or fails differently")
 	f.BoolVar(&p.strict, "strict", false, "rows that proved nothing fail too")
 	f.StringArrayVar(&p.except, "except", nil, "with --strict: the row with this ID, or that match this pattern, may prove nothing (repeatable)")
-	f.BoolVarP(&p.verbose, "verbose", "v", false, "print all that was seen of each row")
+	f.BoolVarP(&p.verbose, "verbose", "v", false, "print everything that was seen of each row")
 	f.BoolVar(&p.list, "list", false, "print the rows that would be played, and play none")
 	cmd.AddCommand(append(workers(), newProveMatrix(a), newProveAblate(a), newProveExposure(a), newProveWatch(a), newRowsCommand(a), newReferenceCommand(a))...)
 	return cmd
@@ -110,7 +110,7 @@ func rowFlags(cmd *cobra.Command, p *prover) {
 	f.StringArrayVar(&p.selection.Classes, "class", nil, "only rows of this CLASS, such as exec.git, git or fs (repeatable)")
 	f.StringArrayVar(&p.selection.IDs, "id", nil, "only the row with this ID, or rows that match a pattern such as 'LNK-*' (repeatable)")
 	f.BoolVar(&p.selection.Core, "core", false, "only the headline cases")
-	f.BoolVar(&p.selection.Quick, "quick", false, "without races and floods, which take their time by intention")
+	f.BoolVar(&p.selection.Quick, "quick", false, "leave out races and floods, which are slow by design")
 }
 
 // playFlags select the rows to play, and whether root may play them without any
@@ -178,7 +178,7 @@ func proveHint(err error) error {
 	case errors.Is(err, harness.ErrUnsafe):
 		return command.Usage(err, "name a directory of your own, on this machine, with --dir")
 	case errors.Is(err, harness.ErrChanged):
-		return command.Usage(err, "play it again when its update is over; holdfast prove watch does so by itself")
+		return command.Usage(err, "play it again when its update is over; holdfast prove watch does this itself")
 	case errors.Is(err, harness.ErrNothingRan):
 		return command.Usage(err, "run the target by hand with a command such as /bin/true; for Holdfast: holdfast doctor")
 	}
@@ -195,7 +195,7 @@ func (a *app) prove(ctx context.Context, p prover) error {
 	if err := harness.Known(probe.All(), p.except); err != nil {
 		return err
 	}
-	return a.proved(p, func() ([]report.Run, error) {
+	return a.playAndReport(p, func() ([]report.Run, error) {
 		target, err := a.proveTarget(p)
 		if err != nil {
 			return nil, err
@@ -246,7 +246,7 @@ func (a *app) playIn(ctx context.Context, p prover, target probe.Target) (runs [
 		show := a.progress(name)
 		run, err := harness.Prove(ctx, harness.Options{
 			Target: target, Select: p.selection, Workers: p.jobs, Place: place, Tool: command.Version(), Strict: p.strict, Progress: show.row,
-			Worker: []string{exe, harness.WorkerCommand}, World: world, Machine: []string{exe, harness.MachineCommand}, Again: p.again(false),
+			Worker: []string{exe, harness.WorkerCommand}, World: world, Machine: []string{exe, harness.MachineCommand}, Again: p.rerunCommand(false),
 		})
 		show.end()
 		if errors.Is(err, harness.ErrMeaningless) && len(worlds) > 1 {
@@ -265,7 +265,7 @@ func (a *app) proveTarget(p prover) (probe.Target, error) {
 		return targets.Command(p.command, p.version)
 	}
 	if p.target == "none" && os.Geteuid() == 0 && !p.unconfined {
-		return nil, command.Usage(errors.New("without a sandbox the probes would have all of root's rights; they are made to do no harm, but nothing would hold them"),
+		return nil, command.Usage(errors.New("without a sandbox the probes would have all of root's rights; they are made to do no harm, but nothing would confine them"),
 			"play them as another user, or on a machine that may be lost with --unconfined-root")
 
 	}
@@ -288,7 +288,7 @@ func (a *app) holdfast() (string, error) {
 // account if HOME is a directory that a sandbox would hide.
 func (a *app) provePlace(p prover) (*harness.Place, error) {
 	if p.jobs < 0 {
-		return nil, command.Usage(fmt.Errorf("--jobs %d is less than none", p.jobs), "leave it out, or write --jobs 1 for one row after the other")
+		return nil, command.Usage(fmt.Errorf("--jobs %d is negative", p.jobs), "leave it out, or write --jobs 1 to play one row at a time")
 	}
 	dir := p.dir
 	if dir == "" {

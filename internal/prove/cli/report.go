@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/holdfast/internal/prove/report"
 )
 
-// keep returns the file for the baseline; "" for none.
-func (p prover) keep() (string, error) {
+// baselineFile returns the file for the baseline; "" for none.
+func (p prover) baselineFile() (string, error) {
 	word, file, named := strings.Cut(p.baseline, "=")
 	switch {
 	case p.baseline == "":
@@ -40,20 +40,20 @@ func (p prover) keep() (string, error) {
 	return "prove-" + name + ".json", nil
 }
 
-// proved plays and reports one run, or several side by side. What could prevent a
+// playAndReport plays and reports one run, or several side by side. What could prevent a
 // report is checked first.
-func (a *app) proved(p prover, play func() ([]report.Run, error)) error {
-	keep, err := p.keep()
+func (a *app) playAndReport(p prover, play func() ([]report.Run, error)) error {
+	keep, err := p.baselineFile()
 	if err != nil {
 		return err
 	}
-	if err := writable(keep, p.output); err != nil {
+	if err := checkWritable(keep, p.output); err != nil {
 		return err
 	}
 	var baseline report.Run
 	if p.against != "" {
 		if !slices.Contains(report.ChangesFormats, p.format) {
-			return command.Usage(fmt.Errorf("changes have no report of format %s", p.format), "take text or json with --against")
+			return command.Usage(fmt.Errorf("format %s cannot show changes", p.format), "use text or json with --against")
 		}
 		if baseline, err = readBaseline(p.against); err != nil {
 			return err
@@ -72,12 +72,12 @@ func (a *app) proved(p prover, play func() ([]report.Run, error)) error {
 		}
 		next := ""
 		if p.agent.name == "" {
-			next = "; compare with: " + p.again(true) + " --against " + text.Word(keep)
+			next = "; compare with: " + p.rerunCommand(true) + " --against " + text.Word(keep)
 		}
-		a.Note(command.Cyan, "note", "the results stand in %s%s", text.Word(keep), next)
+		a.Note(command.Cyan, "note", "the results are in %s%s", text.Word(keep), next)
 	}
 	if p.against != "" {
-		return a.compared(p, report.Compare(baseline, runs[0]))
+		return a.reportChanges(p, report.Compare(baseline, runs[0]))
 	}
 	if err := a.printRuns(p, runs); err != nil {
 		return err
@@ -148,9 +148,9 @@ func (a *app) printRun(p prover, run report.Run) error {
 	return a.proveOutput(p, func(w io.Writer, o report.TextOptions) error { return report.Write(w, run, p.format, o) })
 }
 
-// compared prints the changes. Only a weaker result fails: a row that fails as
+// reportChanges prints the changes. Only a weaker result fails: a row that fails as
 // before is no news.
-func (a *app) compared(p prover, c report.Changes) error {
+func (a *app) reportChanges(p prover, c report.Changes) error {
 	err := a.proveOutput(p, func(w io.Writer, o report.TextOptions) error { return report.WriteChanges(w, c, p.format, o) })
 	if err == nil && c.Weaker() {
 		err = command.Exit(exitFound)

@@ -33,7 +33,7 @@ func newRowsCommand(a *app) *cobra.Command {
 	var recorded, asJSON bool
 	c := &cobra.Command{
 		Use:     "rows",
-		Short:   "List the rows, or what a record must have of each",
+		Short:   "List the rows, or what a record must contain of each",
 		Example: "  holdfast prove rows --class exec.git\n  holdfast prove rows --json >rows.json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -61,7 +61,7 @@ func newRowsCommand(a *app) *cobra.Command {
 	}
 	rowFlags(c, &p)
 	c.Flags().BoolVar(&asJSON, "json", false, "print the data of all rows as JSON, for a runner of your own (docs/formats/rows.md)")
-	c.Flags().BoolVar(&recorded, "record", false, "print what a record must have of each, as JSON")
+	c.Flags().BoolVar(&recorded, "record", false, "print what a record must contain of each, as JSON")
 	c.MarkFlagsMutuallyExclusive("json", "record")
 	return c
 }

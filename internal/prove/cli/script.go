@@ -30,9 +30,9 @@ type scriptSeen struct {
 // of each step. There is no verdict: the expected result is unknown.
 func (a *app) proveScript(ctx context.Context, p prover, columns []agentColumn) error {
 	if p.format != report.FormatText && p.format != report.FormatJSON {
-		return command.Usage(fmt.Errorf("a script has no report of format %s", p.format), "take text or json")
+		return command.Usage(fmt.Errorf("format %s cannot show a script", p.format), "use text or json")
 	}
-	if err := writable(p.output); err != nil {
+	if err := checkWritable(p.output); err != nil {
 		return err
 	}
 	data, err := os.ReadFile(p.agent.script)

@@ -45,17 +45,16 @@ func newProveWatch(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "watch [flags] [TARGET…]",
 		Short: "Test a target again when its program or an agent's changes",
-		Long: `Look after the programs of targets, and of agents, which update themselves without
-an announcement. When one has changed and is quiet again, the rows are played, and
-compared with the baseline: the first run, where there is none yet. What got weaker,
-or fails differently, becomes an alert in a log of its own, and in the sinks of your
-policy.
+		Long: `Watch the programs of targets and of agents, which update themselves without notice.
+When a program has changed and is quiet again, play the rows and compare them with
+the baseline, which is the first run if there is none yet. What got weaker, or fails
+differently, becomes an alert in a log of its own and in the sinks of your policy.
 
-Links on the way are looked after too, and of an npm package all files. The kernel
-tells of changes; a timer finds those that it does not tell. A program of --binary is
-tested when it is called as a target is, or is the one of --target-cmd; of any other
-only the change is told. With --agent the program of an agent is tried, in one
-posture, as prove --agent does. It ends cleanly with SIGTERM.`,
+Symbolic links to a program are watched too, and all files of an npm package. The
+kernel reports changes; a timer finds those that it does not report. A program of
+--binary is tested if it has the name of a target or is the one of --target-cmd; for
+any other only the change is reported. With --agent the program of an agent is tried
+in one posture, as prove --agent does. SIGTERM ends it cleanly.`,
 		Example: `  holdfast prove watch
   holdfast prove watch codex bwrap --core --baseline baselines/
   holdfast prove watch --agent claude --posture auto
@@ -74,12 +73,12 @@ posture, as prove --agent does. It ends cleanly with SIGTERM.`,
 	f.StringArrayVar(&w.agents, "agent", nil, "AGENT whose installed program is tried (repeatable)")
 	f.StringSliceVar(&w.agent.postures, "posture", nil, "POSTURE of agents: default, auto, bypass, hardened or bare")
 	f.Var((*command.TextFlag)(&w.agent.inside), "inside", "holdfast: agents are tried inside Holdfast")
-	f.StringArrayVar(&w.binaries, "binary", nil, "PATH of a program to look after, or of a directory with one (repeatable)")
+	f.StringArrayVar(&w.binaries, "binary", nil, "PATH of a program to watch, or of a directory with one (repeatable)")
 	f.Var((*command.TextFlag)(&w.baseline), "baseline", "FILE to compare with, made by the first run; a directory where several programs are watched (default: in the state directory)")
 	f.Var((*command.TextFlag)(&w.policy), "policy", "policy FILE that says where alerts go, instead of your own")
-	f.DurationVar(&w.every, "every", 15*time.Minute, "look at everything this often")
+	f.DurationVar(&w.every, "every", 15*time.Minute, "check everything this often")
 	f.DurationVar(&w.quiet, "quiet", 5*time.Second, "how long a program must not have changed before it is tested")
-	f.BoolVar(&w.once, "once", false, "test what changed since the last time, and end; status 1 when it is weaker")
+	f.BoolVar(&w.once, "once", false, "test what changed since the last time, and exit; status 1 when it is weaker")
 	return c
 }
 
@@ -89,9 +88,9 @@ func (a *app) watch(ctx context.Context, w watcher, names []string, flags *pflag
 		return err
 	}
 	if w.every < time.Second || w.quiet < 0 {
-		return command.Usage(errors.New("--every takes a second or more, --quiet nothing below 0"), "holdfast prove watch --every 15m")
+		return command.Usage(errors.New("--every must be at least a second, and --quiet must not be negative"), "holdfast prove watch --every 15m")
 	}
-	watched, err := a.watched(&w, names)
+	watched, err := a.watchedPrograms(&w, names)
 	if err != nil {
 		return err
 	}
@@ -144,14 +143,14 @@ func (a *app) retest(ctx context.Context, w watcher, name string) (report.Run, e
 	return a.playOn(ctx, p, t)
 }
 
-// watched returns the programs to watch, with the target that tests each in
+// watchedPrograms returns the programs to watch, with the target that tests each in
 // w.targets.
-func (a *app) watched(w *watcher, names []string) ([]harness.Watched, error) {
+func (a *app) watchedPrograms(w *watcher, names []string) ([]harness.Watched, error) {
 	w.targets = map[string]probe.Target{}
 	var out []harness.Watched
 	add := func(name, path string, t probe.Target) error {
 		if _, twice := w.targets[name]; twice {
-			return command.Usage(fmt.Errorf("%s is named twice", name), "watch programs of one name one by one")
+			return command.Usage(fmt.Errorf("%s is named twice", name), "watch programs with the same name in commands of their own")
 		}
 		w.targets[name] = t
 		full, err := filepath.Abs(path)
@@ -213,7 +212,7 @@ func addProgram(t probe.Target, name string, add func(name, path string, t probe
 	}
 	m, ok := t.(probe.Movable)
 	if !ok {
-		return command.Usage(fmt.Errorf("the target %s has no program that could change", name), "name another one: "+strings.Join(targets.Names(), ", "))
+		return command.Usage(fmt.Errorf("the target %s has no program to watch", name), "name another one: "+strings.Join(targets.Names(), ", "))
 	}
 	path, err := m.Program()
 	if err != nil {
@@ -251,12 +250,12 @@ func (w watcher) files(state string, programs int, dir string) harness.WatchFile
 func (a *app) watchAlarm(w watcher) (*harness.WatchAlarm, error) {
 	program, err := a.holdfast()
 	if err != nil {
-		a.Note(command.Yellow, "warning", "nothing is recorded and no sink is told: %s", text.Line(err.Error()))
+		a.Note(command.Yellow, "warning", "nothing is recorded and no sink is notified: %s", text.Line(err.Error()))
 		return nil, nil
 	}
 	alarm, err := harness.NewWatchAlarm(harness.WatchAlarmOptions{Program: program, Policy: w.policy, Dir: a.Dir, Env: a.Env, Stderr: a.Stderr})
 	if errors.Is(err, harness.ErrNoHoldfast) {
-		a.Note(command.Yellow, "warning", "nothing is recorded and no sink is told: %s", text.Line(err.Error()))
+		a.Note(command.Yellow, "warning", "nothing is recorded and no sink is notified: %s", text.Line(err.Error()))
 		return nil, nil
 	}
 	return alarm, err

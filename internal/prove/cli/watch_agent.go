@@ -20,7 +20,7 @@ import (
 func (a *app) watchedAgents(w *watcher) ([]harness.Watched, error) {
 	w.trials = map[string]agentTarget{}
 	if len(w.agents) > 0 && len(w.agent.postures) > 1 {
-		return nil, command.Usage(errors.New("a baseline is of one posture"), "watch each posture by a command of its own, with a --baseline of its own")
+		return nil, command.Usage(errors.New("a baseline covers one posture"), "watch each posture by a command of its own, with a --baseline of its own")
 	}
 	var out []harness.Watched
 	for _, name := range w.agents {
@@ -69,7 +69,7 @@ func (a *app) oneColumn(ctx context.Context, p prover, t agentTarget) (agentColu
 		return agentColumn{}, err
 	}
 	if len(columns) != 1 {
-		return agentColumn{}, command.Usage(errors.New("a baseline is of one posture"), "name one with --posture")
+		return agentColumn{}, command.Usage(errors.New("a baseline covers one posture"), "name one with --posture")
 	}
 	return columns[0], nil
 }

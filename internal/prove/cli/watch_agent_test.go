@@ -63,7 +63,7 @@ func TestWatchAgent(t *testing.T) {
 	if out := watch(1, tried...); !strings.Contains(out, "weaker") || !strings.Contains(out, "no control worked") {
 		t.Errorf("printed is %s", out)
 	}
-	if out := watch(2, "--agent", "claude", "--posture", "auto,bare"); !strings.Contains(out, "a baseline is of one posture") {
+	if out := watch(2, "--agent", "claude", "--posture", "auto,bare"); !strings.Contains(out, "a baseline covers one posture") {
 		t.Errorf("printed is %s", out)
 	}
 	if out := watch(2, "--agent", "no-such-agent"); !strings.Contains(out, "holdfast agents") {

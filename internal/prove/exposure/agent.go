@@ -41,11 +41,11 @@ func agentAnswer(r io.Reader) (int, error) {
 	const identitiesAnswer = 12
 	var head [9]byte // length, type, number
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return 0, fmt.Errorf("reading what the agent says: %w", err)
+		return 0, fmt.Errorf("reading the agent's answer: %w", err)
 	}
 	length, keys := binary.BigEndian.Uint32(head[:]), binary.BigEndian.Uint32(head[5:])
 	if length < 5 || length > agentMost || head[4] != identitiesAnswer || keys > length/8 {
-		return 0, errors.New("reading what the agent says: it is no list of keys")
+		return 0, errors.New("reading the agent's answer: it is not a list of keys")
 	}
 	return int(keys), nil
 }

@@ -54,10 +54,10 @@ func (t *taker) store(s store) {
 // file adds a file that the account may read and that holds a secret.
 func (t *taker) file(s store, name string) {
 	info, err := os.Stat(t.real(name))
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || !t.may(name, sys.MayRead) {
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || !t.canAccess(name, sys.MayRead) {
 		return
 	}
-	found := seen{secret: true}
+	found := inspection{secret: true}
 	if s.inspect != nil {
 		content, err := t.content(name, fileMost)
 		if err != nil {
@@ -66,7 +66,7 @@ func (t *taker) file(s store, name string) {
 		}
 		found = s.inspect(content)
 		if !found.secret && info.Size() > fileMost {
-			found = seen{secret: true, detail: []string{"too large to be looked at"}}
+			found = inspection{secret: true, detail: []string{"too large to inspect"}}
 		}
 		if found.secret && s.id != "history" {
 			found.detail = append(found.detail, tokens(string(content[:min(len(content), 64<<10)]))...)
@@ -79,7 +79,7 @@ func (t *taker) file(s store, name string) {
 	if found.level != "" {
 		level = found.level
 	}
-	t.add(Finding{Check: s.id, Level: level, What: s.title, Object: name, Detail: append(t.about(info), found.detail...)})
+	t.add(Finding{Check: s.id, Level: level, What: s.title, Object: name, Detail: append(t.describe(info), found.detail...)})
 }
 
 // Names of workspace files that hold secrets, and suffixes of example files.
@@ -108,10 +108,10 @@ func (t *taker) workspace() {
 	slices.Sort(found)
 	for _, name := range slices.Compact(found) {
 		info, err := os.Stat(t.real(name))
-		if err != nil || !t.may(name, sys.MayRead) || info.Mode().IsRegular() && info.Size() == 0 {
+		if err != nil || !t.canAccess(name, sys.MayRead) || info.Mode().IsRegular() && info.Size() == 0 {
 			continue
 		}
-		f := Finding{Check: "dotenv", Level: Medium, What: "a file with the name of a secret", Object: name, Detail: t.about(info)}
+		f := Finding{Check: "dotenv", Level: Medium, What: "a file with the name of a secret", Object: name, Detail: t.describe(info)}
 		if content, err := t.content(name, 64<<10); err == nil {
 			if kinds := tokens(string(content)); len(kinds) > 0 || strings.Contains(string(content), "PRIVATE KEY") {
 				f.Level, f.Detail = High, append(f.Detail, kinds...)
@@ -168,10 +168,10 @@ func (t *taker) systemSecrets() {
 
 func (t *taker) systemSecret(name string) {
 	info, err := os.Stat(t.real(name))
-	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || !t.may(name, sys.MayRead) {
+	if err != nil || !info.Mode().IsRegular() || info.Size() == 0 || !t.canAccess(name, sys.MayRead) {
 		return
 	}
-	t.add(Finding{Check: "system-secret", Level: High, What: "a secret of the system that this account may read", Object: name, Detail: t.about(info)})
+	t.add(Finding{Check: "system-secret", Level: High, What: "a secret of the system that this account may read", Object: name, Detail: t.describe(info)})
 }
 
 // path checks the directories in PATH.
@@ -187,7 +187,7 @@ func (t *taker) path() {
 			continue
 		}
 		dir = path.Clean(dir)
-		if t.may(dir, sys.MayWrite|sys.MayExecute) && t.UID != 0 {
+		if t.canAccess(dir, sys.MayWrite|sys.MayExecute) && t.UID != 0 {
 			f := Finding{Check: "path", Level: Medium, What: "a directory of PATH that can be written", Object: dir}
 			if !behind {
 				f.Level, f.Detail = High, []string{"before the system's own"}
@@ -203,7 +203,7 @@ func (t *taker) startup() {
 	for _, name := range executed {
 		full := path.Join(t.Home, name)
 		info, err := os.Lstat(t.real(full))
-		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0 || !t.may(full, sys.MayWrite) {
+		if err != nil || info.Mode()&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeSocket) != 0 || !t.canAccess(full, sys.MayWrite) {
 			continue
 		}
 		t.add(Finding{Check: "startup", Level: Medium, What: "obeyed by the account later", Object: full})

@@ -18,7 +18,7 @@ func (t *taker) git() {
 		files = append(files, path.Join(t.Dir, ".git/config"))
 	}
 	for _, name := range files {
-		if !t.may(name, sys.MayRead) {
+		if !t.canAccess(name, sys.MayRead) {
 			continue
 		}
 		content, err := t.content(name, fileMost)

@@ -101,10 +101,10 @@ code { overflow-wrap: anywhere; } dt { font-weight: 600; } dd { margin: 0 0 .4re
 </table>
 </section>
 {{end}}{{end}}{{end}}
-<h2>What the tables of hosted runners rest on</h2>
+<h2>Sources for the hosted runners</h2>
 <ul>{{range .Findings}}{{if .Source}}<li>{{plain .Column}}: {{plain .What}} (<a href="{{.Source}}">{{.Source}}</a>)</li>
 {{end}}{{end}}</ul>
-{{if .Notes}}<h2>What was not looked at</h2><ul>{{range .Notes}}<li>{{plain .}}</li>{{end}}</ul>{{end}}
+{{if .Notes}}<h2>What was not inspected</h2><ul>{{range .Notes}}<li>{{plain .}}</li>{{end}}</ul>{{end}}
 </main>
 </body>
 </html>

@@ -64,8 +64,8 @@ func (b *Boundary) Values(section string) (values []string) {
 	return values
 }
 
-// learn queries all findings at once.
-func (b *Boundary) learn(found []Finding, check func(Finding) (Check, bool)) error {
+// queryAll queries all findings at once.
+func (b *Boundary) queryAll(found []Finding, check func(Finding) (Check, bool)) error {
 	queries := []string{metadataAddress}
 	for _, f := range found {
 		c, known := check(f)
@@ -175,7 +175,7 @@ func (b *Boundary) variable(name string) Fate {
 			return Fate{Handed, "the policy hands it in", e.Origin}
 		}
 	}
-	return Fate{Kind: Absent, Why: "the environment inside is made anew, and the policy does not name it"}
+	return Fate{Kind: Absent, Why: "the environment inside is new, and the policy does not name it"}
 }
 
 func (b *Boundary) port(port string) Fate {

@@ -14,17 +14,17 @@ import (
 	"holdfast.dev/holdfast/internal/floor/redact"
 )
 
-// seen is what an inspector found in a file.
-type seen struct {
+// inspection is what an inspector found in a file.
+type inspection struct {
 	secret bool  // it contains a secret
 	level  Level // "" for the store's
 	detail []string
 }
 
 // lines is an inspector that looks for secrets with this expression.
-func lines(expression string) func([]byte) seen {
+func lines(expression string) func([]byte) inspection {
 	re := pattern(expression)
-	return func(content []byte) seen { return seen{secret: re().Match(content)} }
+	return func(content []byte) inspection { return inspection{secret: re().Match(content)} }
 }
 
 // pattern compiles an expression at its first use, because every start of the
@@ -62,7 +62,7 @@ func tokens(text string) []string {
 
 // sshKey determines whether a file is an unprotected private key. The formats:
 // PROTOCOL.key of OpenSSH, RFC 1421 and RFC 5958 for PEM, and PuTTY's.
-func sshKey(content []byte) seen {
+func sshKey(content []byte) inspection {
 	head := string(content[:min(len(content), 16<<10)])
 	switch {
 	case strings.HasPrefix(head, "PuTTY-User-Key-File-"):
@@ -74,19 +74,19 @@ func sshKey(content []byte) seen {
 	case strings.Contains(head, "PRIVATE KEY-----"):
 		return keyed(strings.Contains(head, "Proc-Type: 4,ENCRYPTED"), "PEM")
 	}
-	return seen{}
+	return inspection{}
 }
 
-func keyed(passphrase bool, kind string) seen {
+func keyed(passphrase bool, kind string) inspection {
 	if passphrase {
-		return seen{secret: true, level: Low, detail: []string{kind, "with a passphrase"}}
+		return inspection{secret: true, level: Low, detail: []string{kind, "with a passphrase"}}
 	}
-	return seen{secret: true, level: High, detail: []string{kind, "without a passphrase"}}
+	return inspection{secret: true, level: High, detail: []string{kind, "without a passphrase"}}
 }
 
 // opensshKey reads the beginning of an OpenSSH key: magic, name of the cipher,
 // name and options of the key derivation, number of keys, first public key.
-func opensshKey(text string) seen {
+func opensshKey(text string) inspection {
 	_, text, _ = strings.Cut(text, "-----BEGIN OPENSSH PRIVATE KEY-----")
 	text, _, _ = strings.Cut(text, "-----END")
 	raw, _ := base64.StdEncoding.DecodeString(strings.Map(func(r rune) rune {
@@ -97,13 +97,13 @@ func opensshKey(text string) seen {
 	}, text))
 	rest, ok := bytes.CutPrefix(raw, []byte("openssh-key-v1\x00"))
 	if !ok {
-		return seen{secret: true, detail: []string{"a key that could not be read"}}
+		return inspection{secret: true, detail: []string{"a key that could not be read"}}
 	}
 	cipher, rest := sshString(rest)
 	_, rest = sshString(rest)
 	_, rest = sshString(rest)
 	if len(rest) < 4 || cipher == "" {
-		return seen{secret: true, detail: []string{"a key that could not be read"}}
+		return inspection{secret: true, detail: []string{"a key that could not be read"}}
 	}
 	public, _ := sshString(rest[4:])
 	kind, _ := sshString([]byte(public))
@@ -132,28 +132,28 @@ func sshString(b []byte) (string, []byte) {
 
 // gpgKey determines whether a passphrase protects a file of private-keys-v1.d: an
 // S-expression, or lines with one under Key (agent/keyformat.txt of GnuPG).
-func gpgKey(content []byte) seen {
+func gpgKey(content []byte) inspection {
 	switch {
 	case bytes.Contains(content, []byte("shadowed-private-key")):
-		return seen{} // on a card
+		return inspection{} // on a card
 	case bytes.Contains(content, []byte("protected-private-key")):
 		return keyed(true, "OpenPGP")
 	case bytes.Contains(content, []byte("private-key")):
 		return keyed(false, "OpenPGP")
 	}
-	return seen{secret: true, detail: []string{"a key that could not be read"}}
+	return inspection{secret: true, detail: []string{"a key that could not be read"}}
 }
 
 // dockerConfig looks for logins in a config.json, or for the helper that stores
 // them. An unreadable file counts as a login.
-func dockerConfig(content []byte) seen {
+func dockerConfig(content []byte) inspection {
 	var c struct {
 		Auths       map[string]struct{ Auth, IdentityToken, RegistryToken, Password string }
 		CredsStore  string
 		CredHelpers map[string]string
 	}
 	if err := json.Unmarshal(content, &c); err != nil {
-		return seen{secret: true, detail: []string{"it could not be read as JSON"}}
+		return inspection{secret: true, detail: []string{"it could not be read as JSON"}}
 	}
 	logins := 0
 	for _, a := range c.Auths {
@@ -163,17 +163,17 @@ func dockerConfig(content []byte) seen {
 	}
 	switch {
 	case logins > 0:
-		return seen{secret: true, detail: []string{plural(logins, "login", "logins")}}
+		return inspection{secret: true, detail: []string{plural(logins, "login", "logins")}}
 	case c.CredsStore != "" || len(c.CredHelpers) > 0:
-		return seen{secret: true, level: Medium, detail: []string{"in a credential helper, which every program of the account can ask"}}
+		return inspection{secret: true, level: Medium, detail: []string{"in a credential helper, which every program of the account can ask"}}
 	}
-	return seen{}
+	return inspection{}
 }
 
 // history counts the lines with something that looks like a secret.
-func history(content []byte) seen {
+func history(content []byte) inspection {
 	if bytes.HasPrefix(content, []byte("SQLite format")) {
-		return seen{secret: true, detail: []string{"a database"}}
+		return inspection{secret: true, detail: []string{"a database"}}
 	}
 	n, bad := 0, 0
 	r := redact.New()
@@ -183,7 +183,7 @@ func history(content []byte) seen {
 			bad++
 		}
 	}
-	out := seen{secret: n > 0, detail: []string{plural(n, "line", "lines")}}
+	out := inspection{secret: n > 0, detail: []string{plural(n, "line", "lines")}}
 	if bad > 0 {
 		out.level = Medium
 		out.detail = append(out.detail, fmt.Sprintf("%d with what looks like a secret", bad))

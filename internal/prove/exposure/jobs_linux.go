@@ -19,7 +19,7 @@ func (t *taker) jobs() {
 	}
 	for _, name := range []string{"GITHUB_ENV", "GITHUB_PATH", "GITHUB_OUTPUT", "GITLAB_ENV", "BASH_ENV"} {
 		file := t.env(name)
-		if path.IsAbs(file) && t.may(file, sys.MayWrite) {
+		if path.IsAbs(file) && t.canAccess(file, sys.MayWrite) {
 			t.add(Finding{Check: "ci-files", Level: Medium, What: "obeyed by later steps, named by " + name, Object: file})
 		}
 	}

@@ -71,9 +71,9 @@ func (t *taker) neighbour(pid string) {
 	t.add(found)
 }
 
-// known are services by port, with the level of what they give without a
+// knownServices are services by port, with the level of what they give without a
 // password.
-var known = map[int]struct {
+var knownServices = map[int]struct {
 	name  string
 	level Level
 }{
@@ -136,7 +136,7 @@ func (t *taker) ports() {
 			}
 			done = append(done, l.port)
 			f := Finding{Check: "port", Level: Low, What: "a service", Object: strconv.Itoa(l.port), Detail: []string{"of user " + strconv.Itoa(l.uid)}}
-			if k, ok := known[l.port]; ok {
+			if k, ok := knownServices[l.port]; ok {
 				f.Level, f.What = k.level, "a service, by its port "+k.name
 			}
 			if l.loopback {
@@ -213,19 +213,19 @@ type setting struct {
 	what  string
 }
 
-func is(value int) func(int) bool { return func(n int) bool { return n == value } }
+func equals(value int) func(int) bool { return func(n int) bool { return n == value } }
 
 var settings = []setting{
-	{"ptrace", Medium, "kernel/yama/ptrace_scope", is(0), "every process of the account may be traced"},
+	{"ptrace", Medium, "kernel/yama/ptrace_scope", equals(0), "every process of the account can be traced"},
 	{"userns", Info, "user/max_user_namespaces", func(n int) bool { return n > 0 }, "user namespaces are there"},
-	{"tiocsti", Medium, "dev/tty/legacy_tiocsti", is(1), "programs type into their terminal"},
-	{"kernel-log", Low, "kernel/dmesg_restrict", is(0), "everybody reads the kernel log"},
-	{"kernel-log", Low, "kernel/kptr_restrict", is(0), "addresses of the kernel are shown"},
-	{"bpf", Medium, "kernel/unprivileged_bpf_disabled", is(0), "everybody loads BPF"},
-	{"bpf", Low, "kernel/perf_event_paranoid", func(n int) bool { return n < 2 }, "everybody measures the kernel"},
-	{"bpf", Low, "vm/unprivileged_userfaultfd", is(1), "userfaultfd for everybody"},
-	{"sticky", Medium, "fs/protected_symlinks", is(0), "links in shared directories are followed"},
-	{"sticky", Medium, "fs/protected_hardlinks", is(0), "hard links to files of others"},
+	{"tiocsti", Medium, "dev/tty/legacy_tiocsti", equals(1), "programs type into their terminal"},
+	{"kernel-log", Low, "kernel/dmesg_restrict", equals(0), "all users can read the kernel log"},
+	{"kernel-log", Low, "kernel/kptr_restrict", equals(0), "addresses of the kernel are shown"},
+	{"bpf", Medium, "kernel/unprivileged_bpf_disabled", equals(0), "all users can load BPF programs"},
+	{"bpf", Low, "kernel/perf_event_paranoid", func(n int) bool { return n < 2 }, "all users can measure the kernel"},
+	{"bpf", Low, "vm/unprivileged_userfaultfd", equals(1), "userfaultfd for all users"},
+	{"sticky", Medium, "fs/protected_symlinks", equals(0), "links in shared directories are followed"},
+	{"sticky", Medium, "fs/protected_hardlinks", equals(0), "hard links to files of others"},
 }
 
 // kernel checks settings that apply to all accounts.

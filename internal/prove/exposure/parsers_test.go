@@ -151,7 +151,7 @@ func FuzzContents(f *testing.F) {
 	f.Add([]byte("[a \"b\"] k = v\\\n w\n[credential]\nhelper=!x"))
 	f.Add([]byte("[redacted:x:….….…:deadbeef]"))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		for _, inspect := range []func([]byte) seen{sshKey, gpgKey, dockerConfig, history, lines("x")} {
+		for _, inspect := range []func([]byte) inspection{sshKey, gpgKey, dockerConfig, history, lines("x")} {
 			for _, d := range inspect(content).detail {
 				if len(d) > 200 || text.Line(d) != d {
 					t.Errorf("detail %q", d)

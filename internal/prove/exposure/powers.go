@@ -46,8 +46,8 @@ func (t *taker) rights() {
 	}
 }
 
-// heavy are the capabilities that are worth naming (capabilities(7)), by number.
-var heavy = map[int]string{
+// notableCapabilities are the capabilities that are worth naming (capabilities(7)), by number.
+var notableCapabilities = map[int]string{
 	0: "chown", 1: "dac_override", 2: "dac_read_search", 3: "fowner", 5: "kill", 6: "setgid", 7: "setuid", 8: "setpcap", 12: "net_admin", 13: "net_raw",
 	16: "sys_module", 17: "sys_rawio", 18: "sys_chroot", 19: "sys_ptrace", 21: "sys_admin", 22: "sys_boot", 27: "mknod", 31: "setfcap", 34: "syslog", 38: "perfmon", 39: "bpf", 40: "checkpoint_restore",
 }
@@ -68,7 +68,7 @@ func capabilities(status string) []string {
 			if set&(1<<i) == 0 {
 				continue
 			}
-			name := heavy[i]
+			name := notableCapabilities[i]
 			if name == "" {
 				name = strconv.Itoa(i)
 			}

@@ -11,19 +11,19 @@ import (
 	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
-// place is where a socket may be.
-type place struct {
+// socketPath is where a socket may be.
+type socketPath struct {
 	check string
 	level Level
 	what  string
 	paths []string // as in a store
 }
 
-// places is data: where services and programs document their sockets.
-var places = []place{
+// socketPaths is data: where services and programs document their sockets.
+var socketPaths = []socketPath{
 	{"docker-socket", High, "Docker", []string{"/var/run/docker.sock", "/run/docker.sock", "@run/docker.sock", "~/.docker/run/docker.sock", "~/.docker/desktop/docker.sock", "~/.colima/*/docker.sock", "~/.rd/docker.sock"}},
 	{"docker-socket", High, "Podman", []string{"/run/podman/podman.sock", "@run/podman/podman.sock"}},
-	{"docker-socket", High, "containerd and its kin", []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock", "@run/buildkit/buildkitd.sock"}},
+	{"docker-socket", High, "containerd and similar", []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/crio/crio.sock", "/run/buildkit/buildkitd.sock", "@run/buildkit/buildkitd.sock"}},
 	{"vm-socket", High, "libvirt", []string{"/run/libvirt/libvirt-sock", "/run/libvirt/virtqemud-sock"}},
 	{"vm-socket", High, "LXD or Incus", []string{"/var/lib/incus/unix.socket", "/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket"}},
 	{"system-socket", Medium, "snapd", []string{"/run/snapd.socket"}},
@@ -46,7 +46,7 @@ var places = []place{
 // sockets looks for sockets that the account may connect to.
 func (t *taker) sockets() {
 	var done []string
-	for _, p := range slices.Concat(t.addressed(), places) {
+	for _, p := range slices.Concat(t.addressed(), socketPaths) {
 		for _, pattern := range p.paths {
 			for _, name := range t.expand(pattern) {
 				full, ok := t.socket(name)
@@ -64,7 +64,7 @@ func (t *taker) sockets() {
 // requires write permission (unix(7)), and returns its path without links.
 func (t *taker) socket(name string) (string, bool) {
 	info, err := os.Stat(t.real(name))
-	if err != nil || info.Mode()&fs.ModeSocket == 0 || !t.may(name, sys.MayWrite) {
+	if err != nil || info.Mode()&fs.ModeSocket == 0 || !t.canAccess(name, sys.MayWrite) {
 		return "", false
 	}
 	return realPath(t.real(name)), true
@@ -81,8 +81,8 @@ func (t *taker) owns(name string) bool {
 }
 
 // addressed are the sockets that variables point to.
-func (t *taker) addressed() []place {
-	var out []place
+func (t *taker) addressed() []socketPath {
+	var out []socketPath
 	for _, v := range []struct{ name, check, what string }{
 		{"DOCKER_HOST", "docker-socket", "Docker"}, {"CONTAINER_HOST", "docker-socket", "Podman"}, {"DBUS_SESSION_BUS_ADDRESS", "session-bus", "D-Bus session"},
 		{"VSCODE_GIT_IPC_HANDLE", "ide", "VS Code"}, {"TMUX", "multiplexer", "tmux"}, {"NVIM", "multiplexer", "an editor that takes commands"},
@@ -93,7 +93,7 @@ func (t *taker) addressed() []place {
 		}
 		value, _, _ = strings.Cut(value, ",")
 		if strings.HasPrefix(value, "/") && !strings.Contains(value, "*") {
-			out = append(out, place{v.check, High, v.what, []string{value}})
+			out = append(out, socketPath{v.check, High, v.what, []string{value}})
 		}
 	}
 	return out

@@ -8,7 +8,7 @@ type store struct {
 	// directory; * matches part of a name.
 	paths   []string
 	level   Level
-	inspect func(content []byte) seen // nil: its existence is enough
+	inspect func(content []byte) inspection // nil: its existence is enough
 	why, do string
 }
 
@@ -60,7 +60,7 @@ var stores = []store{
 	{"agent-login", "logins of AI agents and editors", []string{"~/.claude/.credentials.json", "~/.claude.json", "~/.codex/auth.json", "$CODEX_HOME/auth.json", "~/.gemini/oauth_creds.json", "~/.qwen/oauth_creds.json", "@config/github-copilot/*.json", "@data/opencode/auth.json", "@config/goose/secrets.yaml", "~/.continue/.env", "@config/Code/User/globalStorage/state.vscdb", "@config/Cursor/User/globalStorage/state.vscdb", "@config/io.datasette.llm/keys.json", "~/.aider.conf.yml"}, Medium, lines(`(?i)(token|key|secret|credential|password|SQLite format)`),
 		"it spends on your account, and reads what the agent was told before", useBroker},
 	{"history", "histories of shells and clients", []string{"~/.bash_history", "~/.zsh_history", "@data/fish/fish_history", "~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.rediscli_history", "~/.sqlite_history", "$HISTFILE", "~/.local/share/atuin/history.db"}, Low, history,
-		"it says what you reach and how; now and then a password was typed there", "remove lines with secrets; HISTCONTROL=ignorespace"},
+		"it shows what you reach and how; sometimes a password was typed there", "remove lines with secrets; HISTCONTROL=ignorespace"},
 	{"kerberos", "Kerberos tickets and keytabs", []string{"$KRB5CCNAME", "/tmp/krb5cc_*", "/etc/krb5.keytab"}, High, nil, "it logs in as you until it ends", "kdestroy after use"},
 	{"mail", "logins of mail and other programs", []string{"~/.mutt/*pass*", "~/.msmtprc", "~/.fetchmailrc", "~/.authinfo", "~/.authinfo.gpg", "~/.subversion/auth/svn.simple/*", "~/.config/gist", "~/.smbcredentials", "~/.vnc/passwd", "@config/remmina/*.remmina"}, Medium, nil, asYou, useBroker},
 	{"runner", "registration of a CI runner", []string{"~/actions-runner/.credentials", "~/actions-runner/.credentials_rsaparams", "/home/*/actions-runner/.credentials_rsaparams", "/opt/actions-runner/.credentials_rsaparams", "/actions-runner/.credentials_rsaparams", "/etc/gitlab-runner/config.toml", "~/.gitlab-runner/config.toml", "/etc/buildkite-agent/buildkite-agent.cfg", "/etc/circleci-runner/circleci-runner-config.yaml", "~/agent/.credentials"}, High, nil,

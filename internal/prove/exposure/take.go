@@ -33,7 +33,7 @@ func Compare(ctx context.Context, o Options) Report {
 	found, notes := Take(ctx, w, Here)
 	r.Notes = append(r.Notes, notes...)
 	if o.Boundary != nil {
-		if err := o.Boundary.learn(found, func(f Finding) (Check, bool) { return r.check(f.Check) }); err != nil {
+		if err := o.Boundary.queryAll(found, func(f Finding) (Check, bool) { return r.check(f.Check) }); err != nil {
 			o.Boundary, o.Why = nil, err.Error()
 		}
 	}
@@ -64,7 +64,7 @@ func columns(a Account, o Options) []Column {
 	if a.CI != "" {
 		here.Title, here.Basis = a.CI, "what this job of "+a.CI+" hands over, as the kernel answers to it"
 	}
-	out := []Column{here, {Clean, "clean user", "computed", "an account that was just made on this machine: the files of /etc/skel, the environment of a login shell, no groups; modes decide, access lists are not looked at"}}
+	out := []Column{here, {Clean, "clean user", "computed", "a new account on this machine: the files of /etc/skel, the environment of a login shell, no groups; modes decide, access lists are ignored"}}
 	if a.CI != "GitHub Actions" {
 		out = append(out, Column{GitHub, "GitHub", "model", "what GitHub documents of its hosted Linux runners; nothing was measured"})
 	}
@@ -79,9 +79,9 @@ func columns(a Account, o Options) []Column {
 
 // newAccount is the model of a clean user on the machine of w.
 func newAccount(w World) World {
-	const nobody = -1 // owns nothing
+	const noUser = -1 // owns nothing
 	out := World{
-		Root: w.Root, User: "new", Home: "/etc/skel", UID: nobody, GID: nobody, Owned: true, Now: w.Now, Limit: w.Limit,
+		Root: w.Root, User: "new", Home: "/etc/skel", UID: noUser, GID: noUser, Owned: true, Now: w.Now, Limit: w.Limit,
 	}
 	out.Env = LoginEnv(w.Root, "new", "/home/new", "/bin/sh")
 	return out

@@ -56,7 +56,7 @@ type texter struct {
 	b     bytes.Buffer
 }
 
-func (t *texter) say(format string, args ...any) { fmt.Fprintf(&t.b, format+"\n", args...) }
+func (t *texter) printf(format string, args ...any) { fmt.Fprintf(&t.b, format+"\n", args...) }
 
 func (t *texter) head() {
 	a := t.r.Account
@@ -64,15 +64,15 @@ func (t *texter) head() {
 	if a.CI != "" {
 		who += ", in a job of " + a.CI
 	}
-	t.say("What %s hands to an agent that is started in %s", who, text.Line(cmp.Or(a.Workspace, a.Home)))
-	t.say("")
+	t.printf("What %s hands to an agent that is started in %s", who, text.Line(cmp.Or(a.Workspace, a.Home)))
+	t.printf("")
 	for _, c := range t.r.Columns {
 		t.wrapped(c.ID, c.Kind+": "+c.Basis)
 	}
 	if t.r.Version != "" {
 		t.wrapped("by", "holdfast "+text.Line(t.r.Version))
 	}
-	t.say("")
+	t.printf("")
 }
 
 const cellWidth = 11
@@ -97,7 +97,7 @@ func (t *texter) matrix() {
 	for _, c := range t.r.Columns {
 		line += fmt.Sprintf("%-*s", cellWidth, c.ID)
 	}
-	t.say("%s", strings.TrimRight(line, " "))
+	t.printf("%s", strings.TrimRight(line, " "))
 	empty := 0
 	for _, class := range Classes {
 		shown := false
@@ -115,13 +115,13 @@ func (t *texter) matrix() {
 				continue
 			}
 			if !shown {
-				t.say("%s", class)
+				t.printf("%s", class)
 				shown = true
 			}
-			t.say("  %-*s%s", title-2, text.Shorten(c.Title, title-3), strings.TrimRight(row, " "))
+			t.printf("  %-*s%s", title-2, text.Shorten(c.Title, title-3), strings.TrimRight(row, " "))
 		}
 	}
-	t.say("%s without a finding in any column", plural(empty, "check", "checks"))
+	t.printf("%s without a finding in any column", plural(empty, "check", "checks"))
 }
 
 // details lists what the account gives away.
@@ -137,13 +137,13 @@ func (t *texter) details() {
 	})
 	for _, c := range checks {
 		found := t.r.Of(Here, c.ID)
-		t.say("\n%s  %s", t.paint(found[0].Level, string(found[0].Level)), c.Title)
+		t.printf("\n%s  %s", t.paint(found[0].Level, string(found[0].Level)), c.Title)
 		for i, f := range found {
 			if i == shownMost {
-				t.say("    … and %d more (all with --format json)", len(found)-i)
+				t.printf("    … and %d more (all with --format json)", len(found)-i)
 				break
 			}
-			t.say("    %s", text.Line(t.object(f)))
+			t.printf("    %s", text.Line(t.object(f)))
 		}
 		t.wrapped("why", c.Why)
 		for _, line := range fates(found) {
@@ -221,7 +221,7 @@ func (t *texter) wrapped(label, words string) {
 	for word := range strings.FieldsSeq(text.Line(words)) {
 		n := len([]rune(word))
 		if used > indent && used+1+n > t.width {
-			t.say("%s", line)
+			t.printf("%s", line)
 			line, used = strings.Repeat(" ", indent), indent
 		}
 		if used > indent {
@@ -229,16 +229,16 @@ func (t *texter) wrapped(label, words string) {
 		}
 		line, used = line+word, used+n
 	}
-	t.say("%s", line)
+	t.printf("%s", line)
 }
 
 func (t *texter) tail() {
-	t.say("")
+	t.printf("")
 	for _, c := range t.r.Columns {
-		t.say("  %-10s %s", text.Line(c.ID), t.r.Summary(c.ID))
+		t.printf("  %-10s %s", text.Line(c.ID), t.r.Summary(c.ID))
 	}
 	for _, n := range t.r.Notes {
-		t.say("note: %s", text.Line(text.Shorten(n, 400)))
+		t.printf("note: %s", text.Line(text.Shorten(n, 400)))
 	}
 }
 

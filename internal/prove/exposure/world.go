@@ -140,8 +140,8 @@ func (t *taker) real(name string) string {
 	return filepath.Join(t.Root, name)
 }
 
-// may reports whether the account may access a path in this mode.
-func (t *taker) may(name string, mode uint32) bool {
+// canAccess reports whether the account may access a path in this mode.
+func (t *taker) canAccess(name string, mode uint32) bool {
 	if t.Effective {
 		return sys.Access(t.real(name), mode) == nil
 	}
@@ -152,7 +152,7 @@ func (t *taker) may(name string, mode uint32) bool {
 	base := t.real("/")
 	for at := base; at != full; {
 		info, err := os.Lstat(at)
-		if err != nil || !t.allows(info, at, sys.MayExecute) {
+		if err != nil || !t.modeAllows(info, at, sys.MayExecute) {
 			return false
 		}
 		rest, _ := strings.CutPrefix(strings.TrimPrefix(full, at), "/")
@@ -163,12 +163,12 @@ func (t *taker) may(name string, mode uint32) bool {
 		at = filepath.Join(at, next)
 	}
 	info, err := os.Lstat(full)
-	return err == nil && t.allows(info, full, mode)
+	return err == nil && t.modeAllows(info, full, mode)
 }
 
-// allows computes the account's permission from the mode of a file. Access
+// modeAllows computes the account's permission from the mode of a file. Access
 // control lists are ignored.
-func (t *taker) allows(info fs.FileInfo, full string, mode uint32) bool {
+func (t *taker) modeAllows(info fs.FileInfo, full string, mode uint32) bool {
 	perm := uint32(info.Mode().Perm())
 	uid, gid, ok := sys.Owner(info)
 	switch {
@@ -286,8 +286,8 @@ func (t *taker) runtime() string {
 	return "/run/user/" + strconv.Itoa(t.UID)
 }
 
-// about describes a file: its mode, size and age.
-func (t *taker) about(info fs.FileInfo) []string {
+// describe describes a file: its mode, size and age.
+func (t *taker) describe(info fs.FileInfo) []string {
 	out := []string{fmt.Sprintf("mode %04o", info.Mode().Perm())}
 	if info.Mode().IsRegular() {
 		out = append(out, sizeText(info.Size()))

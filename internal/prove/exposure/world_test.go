@@ -274,7 +274,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("%+v", m)
 		}
 	}
-	for _, p := range places {
+	for _, p := range socketPaths {
 		if !ids[p.check] {
 			t.Errorf("%+v", p)
 		}

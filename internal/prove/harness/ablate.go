@@ -71,7 +71,7 @@ func Ablate(ctx context.Context, o Ablation) (report.Kill, error) {
 			k.Why = strings.TrimPrefix(k.Why+"; not played as "+kill.Host.User+", for whom something else holds "+strings.Join(c.Rows, ", "), "; ")
 		}
 		if len(c.Omit) > 0 && plays(c) {
-			results, _ := o.play(ctx, c.Omit, c.Record, o.of(c, rows, held))
+			results, _ := o.play(ctx, c.Omit, c.Record, o.rowsWithout(c, rows, held))
 			if ctx.Err() != nil {
 				return kill, ctx.Err() // an interrupted play proves nothing about the control
 			}
@@ -98,7 +98,7 @@ func Ablate(ctx context.Context, o Ablation) (report.Kill, error) {
 func (o Ablation) baseline(ctx context.Context, kill *report.Kill, controls []Control, rows []probe.Row) (map[string]bool, error) {
 	held := map[string]bool{}
 	for _, record := range []bool{false, true} {
-		some := slices.DeleteFunc(slices.Clone(rows), func(r probe.Row) bool { return recorded(controls, r) != record })
+		some := slices.DeleteFunc(slices.Clone(rows), func(r probe.Row) bool { return needsRecord(controls, r) != record })
 		results, broken := o.play(ctx, nil, record, some)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -112,7 +112,7 @@ func (o Ablation) baseline(ctx context.Context, kill *report.Kill, controls []Co
 				continue
 			}
 			held[res.Row.ID] = true
-			kill.Rows = append(kill.Rows, report.KillRow{ID: res.Row.ID, Class: res.Row.Class, Title: res.Row.Title, Excused: excused(res.Row)})
+			kill.Rows = append(kill.Rows, report.KillRow{ID: res.Row.ID, Class: res.Row.Class, Title: res.Row.Title, Excused: excuseFor(res.Row)})
 		}
 	}
 	return held, nil
@@ -139,7 +139,7 @@ func ControlsNamed(names []string) ([]Control, error) {
 	all := Controls()
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(c Control) bool { return matches(name, c.Name) }) {
-			return nil, &UnknownControlError{Name: name, Near: near(all, name)}
+			return nil, &UnknownControlError{Name: name, Near: nearControls(all, name)}
 		}
 	}
 	return slices.DeleteFunc(all, func(c Control) bool {
@@ -156,8 +156,8 @@ func matches(pattern, name string) bool {
 // mostNear is how many controls are suggested for a name.
 const mostNear = 5
 
-// near returns the first few controls whose names contain a word of name.
-func near(all []Control, name string) []string {
+// nearControls returns the first few controls whose names contain a word of name.
+func nearControls(all []Control, name string) []string {
 	var out []string
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
 	for _, c := range all {
@@ -190,20 +190,20 @@ func (o Ablation) rows(controls []Control) ([]probe.Row, error) {
 	return Select(all, slices.Compact(ids))
 }
 
-// recorded reports whether a control that holds r needs a record.
-func recorded(controls []Control, r probe.Row) bool {
+// needsRecord reports whether a control that holds r needs a record.
+func needsRecord(controls []Control, r probe.Row) bool {
 	return slices.ContainsFunc(controls, func(c Control) bool { return c.Record && slices.Contains(c.Rows, r.ID) })
 }
 
-// of returns the rows to play without c.
-func (o Ablation) of(c Control, rows []probe.Row, held map[string]bool) []probe.Row {
+// rowsWithout returns the rows to play without c.
+func (o Ablation) rowsWithout(c Control, rows []probe.Row, held map[string]bool) []probe.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r probe.Row) bool {
 		return !held[r.ID] || !o.Whole && !slices.Contains(c.Rows, r.ID)
 	})
 }
 
-// excused returns why no single control can be seen to hold r.
-func excused(r probe.Row) string {
+// excuseFor returns why no single control can be seen to hold r.
+func excuseFor(r probe.Row) string {
 	if r.Bare != "" {
 		return "it cannot escape without a sandbox either: " + r.Bare
 	}

@@ -45,8 +45,8 @@ func release() string {
 // landlock returns the version of the kernel's Landlock ABI, 0 for none
 // (landlock_create_ruleset(2)).
 func landlock() int {
-	version, _, no := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if no != 0 {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
 		return 0
 	}
 	return int(version)

@@ -72,7 +72,7 @@ func (p *Pool) Play(ctx context.Context, t probe.Target, r probe.Row) probe.Resu
 			return res
 		}
 	}
-	answer, err := c.ask(ctx, request{Row: r.ID, RefusalHolds: r.RefusalHolds, Timeout: r.Timeout, Target: target, World: p.World.Name, Dir: c.dir, Prober: p.prober}, p.limit(r))
+	answer, err := c.playRow(ctx, request{Row: r.ID, RefusalHolds: r.RefusalHolds, Timeout: r.Timeout, Target: target, World: p.World.Name, Dir: c.dir, Prober: p.prober}, p.limit(r))
 	if err != nil {
 		if died := c.end(ctx.Err() == nil); died != nil {
 			err = fmt.Errorf("%w: %w", err, died)

@@ -57,10 +57,10 @@ func startWorker(ctx context.Context, program []string, dir string) (*workerProc
 	if err != nil {
 		return nil, errors.Join(err, out.Close())
 	}
-	var hello greeting
-	err = c.read(ctx, &hello, startLimit)
-	if err == nil && !hello.Ready {
-		err = errors.New(hello.Error)
+	var first greeting
+	err = c.read(ctx, &first, startLimit)
+	if err == nil && !first.Ready {
+		err = errors.New(first.Error)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.quit(true))
@@ -68,14 +68,14 @@ func startWorker(ctx context.Context, program []string, dir string) (*workerProc
 	return c, nil
 }
 
-// ask sends a row to play and returns its outcome.
-func (c *workerProcess) ask(ctx context.Context, r request, limit time.Duration) (outcome, error) {
+// playRow sends a row to play and returns its outcome.
+func (c *workerProcess) playRow(ctx context.Context, r request, limit time.Duration) (outcome, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return outcome{}, err
 	}
 	if _, err := c.in.Write(append(line, '\n')); err != nil {
-		return outcome{}, fmt.Errorf("the worker takes no row: %w", err)
+		return outcome{}, fmt.Errorf("sending a row to the worker: %w", err)
 	}
 	var a reply
 	switch err := c.read(ctx, &a, limit); {
@@ -108,13 +108,13 @@ func (c *workerProcess) read(ctx context.Context, into any, limit time.Duration)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fmt.Errorf("the worker said nothing for %v", limit)
+		return fmt.Errorf("the worker sent nothing for %v", limit)
 	case c.room.N <= 0:
-		return errors.New("the worker does not stop talking")
+		return errors.New("the worker's answer is too long")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return errors.New("the worker has ended")
 	}
-	return fmt.Errorf("the worker talks nonsense: %w", err)
+	return fmt.Errorf("reading the worker's answer: %w", err)
 }
 
 // end ends the worker and removes its files: at once, or with time to interrupt
@@ -144,14 +144,14 @@ func (c *workerProcess) quit(atOnce bool) error {
 		err = errKilled
 	}
 	_ = c.out.Close()
-	said := c.words.String()
+	output := c.words.String()
 	switch {
-	case err == nil, atOnce && err == errKilled && said == "":
+	case err == nil, atOnce && err == errKilled && output == "":
 		return nil
-	case said == "":
+	case output == "":
 		return err
 	}
-	return fmt.Errorf("%w: %s", err, said)
+	return fmt.Errorf("%w: %s", err, output)
 }
 
 // errKilled is the error for a worker that had to be killed.

@@ -110,10 +110,10 @@ func TestPoolOfBadWorkers(t *testing.T) {
 	for _, tt := range []struct{ acts, want string }{
 		{"die", "the worker has ended: exit status 3: it is the end"},
 		{"panic", "this is a panic"},
-		{"hang", "the worker said nothing for"},
+		{"hang", "the worker sent nothing for"},
 		{"lie", `the worker answered for row "RUN-000"`},
-		{"babble", "the worker talks nonsense"},
-		{"flood", "the worker does not stop talking"},
+		{"babble", "reading the worker's answer"},
+		{"flood", "the worker's answer is too long"},
 	} {
 		t.Run(tt.acts, func(t *testing.T) {
 			t.Setenv(actor, tt.acts)
@@ -167,7 +167,7 @@ func TestPoolWithoutNetworks(t *testing.T) {
 	for _, tt := range []struct{ program, want string }{
 		{"/nonexistent/program", "fork/exec /nonexistent/program"},
 		{"/bin/true", "the worker has ended"},
-		{"/bin/cat", "said nothing"}, // it waits for its input
+		{"/bin/cat", "sent nothing"}, // it waits for its input
 	} {
 		t.Run(tt.program, func(t *testing.T) {
 			if tt.program == "/bin/cat" {

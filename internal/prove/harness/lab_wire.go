@@ -79,11 +79,11 @@ var targetKinds = func() map[string]reflect.Type {
 func nameTarget(t probe.Target) (namedTarget, error) {
 	kind := fmt.Sprintf("%T", t)
 	if targetKinds[kind] == nil {
-		return namedTarget{}, fmt.Errorf("a target of kind %s cannot be handed to another process", kind)
+		return namedTarget{}, fmt.Errorf("a target of kind %s cannot be passed to another process", kind)
 	}
 	fields, err := json.Marshal(t)
 	if err != nil {
-		return namedTarget{}, fmt.Errorf("writing down the target: %w", err)
+		return namedTarget{}, fmt.Errorf("encoding the target: %w", err)
 	}
 	return namedTarget{kind, fields}, nil
 }
@@ -92,15 +92,15 @@ func nameTarget(t probe.Target) (namedTarget, error) {
 func (n namedTarget) target() (probe.Target, error) {
 	kind := targetKinds[n.Kind]
 	if kind == nil {
-		return nil, fmt.Errorf("no target is of kind %q", n.Kind)
+		return nil, fmt.Errorf("unknown kind of target %q", n.Kind)
 	}
 	made := reflect.New(kind)
 	if err := json.Unmarshal(n.Fields, made.Interface()); err != nil {
-		return nil, fmt.Errorf("reading the target: %w", err)
+		return nil, fmt.Errorf("decoding the target: %w", err)
 	}
 	t, ok := made.Elem().Interface().(probe.Target)
 	if !ok {
-		return nil, errors.New("reading the target: it is none")
+		return nil, errors.New("decoding the target: it is not a target")
 	}
 	return t, nil
 }

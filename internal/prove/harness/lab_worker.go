@@ -35,14 +35,14 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 	if errors.Is(err, netlab.ErrEnded) {
 		return nil
 	}
-	say := json.NewEncoder(out)
+	enc := json.NewEncoder(out)
 	if err == nil && lab == nil {
 		err = errors.New("this process was not started in a private network")
 	}
 	if err != nil {
-		return errors.Join(err, say.Encode(greeting{Error: err.Error()}))
+		return errors.Join(err, enc.Encode(greeting{Error: err.Error()}))
 	}
-	if err := say.Encode(greeting{Ready: true}); err != nil {
+	if err := enc.Encode(greeting{Ready: true}); err != nil {
 		return fmt.Errorf("greeting the pool: %w", err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -72,7 +72,7 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
 		case <-ctx.Done():
 			return nil
 		case r := <-requests:
-			if err := w.answer(ctx, r, say); err != nil {
+			if err := w.answer(ctx, r, enc); err != nil {
 				return err
 			}
 		}
@@ -98,24 +98,24 @@ func outsideOf(lab *netlab.Network) *probe.Outside {
 }
 
 // answer plays the row of r. It does not wait long once ctx has ended.
-func (w worker) answer(ctx context.Context, r request, say *json.Encoder) error {
+func (w worker) answer(ctx context.Context, r request, enc *json.Encoder) error {
 	answered := make(chan reply, 1)
 	go func() { answered <- w.play(ctx, r) }()
 	select {
 	case a := <-answered:
-		return w.send(say, a)
+		return w.send(enc, a)
 	case <-ctx.Done():
 	}
 	select {
 	case a := <-answered:
-		return w.send(say, a)
+		return w.send(enc, a)
 	case <-time.After(lastWords):
 		return fmt.Errorf("row %s did not end when it was told to", r.Row)
 	}
 }
 
-func (worker) send(say *json.Encoder, a reply) error {
-	if err := say.Encode(a); err != nil {
+func (worker) send(enc *json.Encoder, a reply) error {
+	if err := enc.Encode(a); err != nil {
 		return fmt.Errorf("answering for row %s: %w", a.Row, err)
 	}
 	return nil

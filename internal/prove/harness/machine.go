@@ -33,11 +33,11 @@ type machineTask struct {
 	Workers int         `json:"workers"`
 }
 
-// elsewhere plays rows in a process of its own, with the mounts of the world.
+// playInMachine plays rows in a process of its own, with the mounts of the world.
 // Results are in the order of rows.
-func (o Options) elsewhere(ctx context.Context, rows []probe.Row) ([]probe.Result, error) {
+func (o Options) playInMachine(ctx context.Context, rows []probe.Row) ([]probe.Result, error) {
 	if len(o.Machine) == 0 {
-		return nil, errors.New("there is no program to change the machine by")
+		return nil, errors.New("no program is given that changes the machine")
 	}
 	target, err := nameTarget(o.Target)
 	if err != nil {
@@ -117,7 +117,7 @@ func (o Options) startMachine(ctx context.Context, line []byte) (c machineProces
 	}
 	cmd.Stdout = theirs
 	if c.ended, err = startHere(cmd); err != nil {
-		return c, fmt.Errorf("%w: a process with mounts of its own: %w", ErrNothingRan, errors.Join(err, theirs.Close(), results.Close()))
+		return c, fmt.Errorf("%w: starting a process with its own mounts: %w", ErrNothingRan, errors.Join(err, theirs.Close(), results.Close()))
 	}
 	c.results = results
 	c.stop = context.AfterFunc(ctx, func() {
@@ -168,7 +168,7 @@ func Machine(ctx context.Context, args []string, in io.Reader, out io.Writer) er
 }
 
 // play plays what was sent and writes each result as it comes.
-func (e machineTask) play(ctx context.Context, say *json.Encoder) error {
+func (e machineTask) play(ctx context.Context, enc *json.Encoder) error {
 	target, err := e.Target.target()
 	if err != nil {
 		return err
@@ -189,8 +189,8 @@ func (e machineTask) play(ctx context.Context, say *json.Encoder) error {
 	var failed error
 	o := Options{Target: target, Workers: e.Workers, Worker: e.Worker, Place: &Place{Dir: dir, Prober: e.Prober}, World: w}
 	o.Progress = func(_, _ int, r probe.Result) {
-		failed = errors.Join(failed, say.Encode(reply{Row: r.Row.ID, Result: outcomeOf(r)}))
+		failed = errors.Join(failed, enc.Encode(reply{Row: r.Row.ID, Result: outcomeOf(r)}))
 	}
-	_, err = o.here(ctx, rows)
+	_, err = o.playHere(ctx, rows)
 	return errors.Join(err, failed)
 }

@@ -46,10 +46,10 @@ func NewPlace(parent, prober string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(safe(parent), nameable(parent)); err != nil {
+	if err := errors.Join(checkSafe(parent), checkNameable(parent)); err != nil {
 		return nil, err
 	}
-	if err := sweep(parent); err != nil {
+	if err := removeLeftovers(parent); err != nil {
 		return nil, err
 	}
 	// A short name: the path of a socket is limited to 108 bytes (unix(7)).
@@ -61,7 +61,7 @@ func NewPlace(parent, prober string) (*Place, error) {
 	// Others must be able to pass through: a target may run as another user.
 	err = os.Chmod(dir, 0o755)
 	if err == nil {
-		p.lock, err = held(dir)
+		p.lock, err = lockDir(dir)
 	}
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, placeMark), nil, 0o600)
@@ -84,39 +84,39 @@ func (p *Place) Close() error {
 	return err
 }
 
-// safe returns an error if worlds must not be made in dir.
-func safe(dir string) error {
+// checkSafe returns an error if worlds must not be made in dir.
+func checkSafe(dir string) error {
 	var st unix.Stat_t
 	if err := unix.Lstat(dir, &st); err != nil {
 		return &os.PathError{Op: "lstat", Path: dir, Err: err}
 	}
 	switch {
 	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return fmt.Errorf("%w: %s is no directory", ErrUnsafe, dir)
+		return fmt.Errorf("%w: %s is not a directory", ErrUnsafe, dir)
 	case int(st.Uid) != os.Geteuid():
 		return fmt.Errorf("%w: %s belongs to user %d and not to you", ErrUnsafe, dir, st.Uid)
 	case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
-		return fmt.Errorf("%w: others can write %s, and could put something real in the way of a probe", ErrUnsafe, dir)
+		return fmt.Errorf("%w: other users can write to %s, and could place something real where a probe strikes", ErrUnsafe, dir)
 	}
 	if Private(dir) {
-		return fmt.Errorf("%w: sandboxes put a private directory over %s, so that less would be proved than it seems", ErrUnsafe, dir)
+		return fmt.Errorf("%w: sandboxes mount a private directory over %s, so the rows would prove less than they seem to", ErrUnsafe, dir)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil {
 		return &os.PathError{Op: "statfs", Path: dir, Err: err}
 	}
-	if name, far := remote[int64(fs.Type)]; far {
+	if name, far := remoteFileSystems[int64(fs.Type)]; far {
 		return fmt.Errorf("%w: %s lies on %s, which other machines share", ErrUnsafe, dir, name)
 	}
 	return nil
 }
 
-// nameable returns an error if what the rows plant cannot name a path below dir:
+// checkNameable returns an error if what the rows plant cannot name a path below dir:
 // in shell lines, in make, in settings of editors, which all quote differently.
-func nameable(dir string) error {
+func checkNameable(dir string) error {
 	for _, r := range dir {
 		if !strings.ContainsRune("/.-_+@:,=%~", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			return fmt.Errorf("%w: %q has %q in its path, which not every program that a row plants something for can name", ErrUnsafe, dir, r)
+			return fmt.Errorf("%w: the path %q contains %q, which some programs that rows plant files for cannot use", ErrUnsafe, dir, r)
 		}
 	}
 	return nil
@@ -140,9 +140,9 @@ func Guarded(dir string) (string, error) {
 		}
 		switch {
 		case int(st.Uid) != os.Geteuid() && st.Uid != 0 && !unmapped(st.Uid):
-			return "", fmt.Errorf("%w: %s, on the way to %s, belongs to user %d, who could put something real in the way of a probe", ErrUnsafe, at, dir, st.Uid)
+			return "", fmt.Errorf("%w: %s, on the way to %s, belongs to user %d, who could place something real where a probe strikes", ErrUnsafe, at, dir, st.Uid)
 		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
-			return "", fmt.Errorf("%w: others can write %s, on the way to %s, and could put something real in the way of a probe", ErrUnsafe, at, dir)
+			return "", fmt.Errorf("%w: other users can write to %s, on the way to %s, and could place something real where a probe strikes", ErrUnsafe, at, dir)
 		case at == "/":
 			return full, nil
 		}
@@ -175,13 +175,13 @@ func Private(dir string) bool {
 	return false
 }
 
-// remote are file systems that are shared with other machines (statfs(2)).
-var remote = map[int64]string{
+// remoteFileSystems are file systems that are shared with other machines (statfs(2)).
+var remoteFileSystems = map[int64]string{
 	unix.NFS_SUPER_MAGIC: "NFS", unix.SMB_SUPER_MAGIC: "SMB", unix.SMB2_SUPER_MAGIC: "SMB", unix.CIFS_SUPER_MAGIC: "CIFS", unix.V9FS_MAGIC: "9p", unix.AFS_SUPER_MAGIC: "AFS", unix.CEPH_SUPER_MAGIC: "Ceph", unix.CODA_SUPER_MAGIC: "Coda",
 }
 
-// held opens dir and locks it until the process ends.
-func held(dir string) (*os.File, error) {
+// lockDir opens dir and locks it until the process ends.
+func lockDir(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, err
@@ -192,8 +192,8 @@ func held(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// sweep removes what killed runs have left in parent.
-func sweep(parent string) error {
+// removeLeftovers removes what killed runs have left in parent.
+func removeLeftovers(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return err
@@ -203,15 +203,15 @@ func sweep(parent string) error {
 			continue
 		}
 		path := filepath.Join(parent, e.Name())
-		if mark, err := os.Lstat(filepath.Join(path, placeMark)); err != nil || !mark.Mode().IsRegular() || safe(path) != nil {
+		if mark, err := os.Lstat(filepath.Join(path, placeMark)); err != nil || !mark.Mode().IsRegular() || checkSafe(path) != nil {
 			continue
 		}
-		lock, err := held(path)
+		lock, err := lockDir(path)
 		if err != nil {
 			continue // in use
 		}
 		if err := errors.Join(probe.RemoveAll(path), lock.Close()); err != nil {
-			return fmt.Errorf("what an earlier run has left: %w", err)
+			return fmt.Errorf("removing what an earlier run left: %w", err)
 		}
 	}
 	return nil

@@ -103,7 +103,7 @@ func (s Selection) String() string {
 func Known(all []probe.Row, ids []string) error {
 	for _, want := range ids {
 		if !slices.ContainsFunc(all, func(r probe.Row) bool { return ofID(r, want) }) {
-			return fmt.Errorf("%w: %q is no ID", ErrSelection, want)
+			return fmt.Errorf("%w: %q is not an ID", ErrSelection, want)
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func Known(all []probe.Row, ids []string) error {
 var ErrNothingRan = errors.New("the target runs nothing")
 
 // ErrChanged means that the results are not of one program.
-var ErrChanged = errors.New("the program was replaced while it was tested, so the results belong to neither")
+var ErrChanged = errors.New("the program was replaced during the test, so the results belong to neither version")
 
 // Prove plays the rows of o against its target. The error is about what could not
 // be started; the results of the rows are in the run.
@@ -168,18 +168,18 @@ func Prove(ctx context.Context, o Options) (report.Run, error) {
 // play plays rows in the world of o.
 func (o Options) play(ctx context.Context, rows []probe.Row) ([]probe.Result, error) {
 	if o.World.made != "" {
-		return o.elsewhere(ctx, rows)
+		return o.playInMachine(ctx, rows)
 	}
-	return o.here(ctx, rows)
+	return o.playHere(ctx, rows)
 }
 
 // workers returns one and a half times the number of processors, plus one: a row
 // waits for a third of its time.
 func (o Options) workers() int { return cmp.Or(o.Workers, runtime.NumCPU()*3/2+1) }
 
-// here plays rows in this process, and those that need a network in processes that
+// playHere plays rows in this process, and those that need a network in processes that
 // have one.
-func (o Options) here(ctx context.Context, rows []probe.Row) (results []probe.Result, err error) {
+func (o Options) playHere(ctx context.Context, rows []probe.Row) (results []probe.Result, err error) {
 	done := 0
 	runner := o.World.runner(o.Place)
 	runner.Workers, runner.Done = o.workers(), func(r probe.Result) {

@@ -83,7 +83,7 @@ func initInside(holdfast, work string, env []string, i int) (err error) {
 			why = string(exit.Stderr)
 		}
 		err = fmt.Errorf("%w, %q, %s", failed, out, why)
-		if !strings.Contains(why, "something replaced it meanwhile") {
+		if !strings.Contains(why, "was replaced after the policy was checked") {
 			break
 		}
 	}

@@ -69,15 +69,15 @@ const watchTries = 3
 // Watch.
 type watched struct {
 	Watched
-	tested  string    // fingerprint of what was tested last, or counts as such
-	pending string    // a different one, seen at since
-	since   time.Time // when pending was first seen
-	restive time.Time // when it began to change; zero while it does not
-	missing time.Time // since when it cannot be read; zero while it can
-	told    bool      // it was reported missing, or unsteady
-	due     time.Time // when to check next; zero for not before the timer
-	noticed time.Time // the first notice that due waits for
-	failed  int       // tests in a row that could not run
+	tested   string    // fingerprint of what was tested last, or counts as such
+	pending  string    // a different one, seen at since
+	since    time.Time // when pending was first seen
+	restive  time.Time // when it began to change; zero while it does not
+	missing  time.Time // since when it cannot be read; zero while it can
+	reported bool      // it was reported missing, or unsteady
+	due      time.Time // when to check next; zero for not before the timer
+	noticed  time.Time // the first notice that due waits for
+	failed   int       // tests in a row that could not run
 }
 
 // Watch watches programs until ctx ends, which is not an error: by kernel events
@@ -135,11 +135,11 @@ func (w *watch) begin(ctx context.Context) error {
 	for i, one := range w.o.Watched {
 		it := &watched{Watched: one}
 		w.all = append(w.all, it)
-		is, err := fingerprint(ctx, it.Path, w.arm(i))
+		is, err := fingerprint(ctx, it.Path, w.armNotices(i))
 		if err != nil {
 			return fmt.Errorf("looking at %s: %w", it.Path, err)
 		}
-		known, err := w.o.Files.known(one)
+		known, err := w.o.Files.readTested(one)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (w *watch) begin(ctx context.Context) error {
 			err = w.o.Tell(WatchEvent{Kind: WatchBegun, Name: it.Name, Path: it.Path, Is: is})
 		case one.Untested && known == "":
 			it.tested = is
-			err = errors.Join(w.o.Files.know(one, is), w.o.Tell(WatchEvent{Kind: WatchBegun, Name: it.Name, Path: it.Path, Is: is}))
+			err = errors.Join(w.o.Files.saveTested(one, is), w.o.Tell(WatchEvent{Kind: WatchBegun, Name: it.Name, Path: it.Path, Is: is}))
 		default:
 			it.tested, it.pending, it.since, it.due = known, is, time.Now(), time.Now().Add(w.o.Quiet)
 		}
@@ -163,9 +163,9 @@ func (w *watch) begin(ctx context.Context) error {
 	return nil
 }
 
-// arm returns a function that watches a directory for the program i.
-func (w *watch) arm(i int) func(dir string, names ...string) {
-	return func(dir string, names ...string) { w.notices.add(i, dir, names) }
+// armNotices returns a function that watches a directory for the program i.
+func (w *watch) armNotices(i int) func(dir string, names ...string) {
+	return func(dir string, names ...string) { w.notices.watchPath(i, dir, names) }
 }
 
 // settle waits until everything that changed has been tested.
@@ -178,7 +178,7 @@ func (w *watch) settle(ctx context.Context) error {
 		if err := pause(ctx, time.Until(next)); err != nil {
 			return err
 		}
-		if err := w.looks(ctx); err != nil {
+		if err := w.checkDue(ctx); err != nil {
 			return err
 		}
 	}
@@ -206,7 +206,7 @@ func (w *watch) loop(ctx context.Context) error {
 			return ctx.Err()
 		case <-w.notices.wake():
 			timer.Stop()
-			w.noticed(w.notices.take())
+			w.postponeChecks(w.notices.takeDirty())
 			continue
 		case <-timer.C:
 		}
@@ -218,7 +218,7 @@ func (w *watch) loop(ctx context.Context) error {
 				}
 			}
 		}
-		if err := w.looks(ctx); err != nil {
+		if err := w.checkDue(ctx); err != nil {
 			return err
 		}
 	}
@@ -234,8 +234,8 @@ func (w *watch) next(last time.Time) time.Time {
 	return last
 }
 
-// noticed postpones checks while notices go on, but not for ever.
-func (w *watch) noticed(which []int) {
+// postponeChecks postpones checks while notices go on, but not for ever.
+func (w *watch) postponeChecks(which []int) {
 	now := time.Now()
 	for _, i := range which {
 		it := w.all[i]
@@ -249,34 +249,34 @@ func (w *watch) noticed(which []int) {
 	}
 }
 
-// looks checks everything that is due.
-func (w *watch) looks(ctx context.Context) error {
+// checkDue checks everything that is due.
+func (w *watch) checkDue(ctx context.Context) error {
 	for i, it := range w.all {
 		if it.due.IsZero() || time.Now().Before(it.due) {
 			continue
 		}
-		if err := w.look(ctx, i, it); err != nil {
+		if err := w.checkProgram(ctx, i, it); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// look compares a program with what was tested. It is tested once it has been
+// checkProgram compares a program with what was tested. It is tested once it has been
 // unchanged for Quiet: an update is written in pieces.
-func (w *watch) look(ctx context.Context, i int, it *watched) error {
+func (w *watch) checkProgram(ctx context.Context, i int, it *watched) error {
 	it.due, it.noticed = time.Time{}, time.Time{}
 	now := time.Now()
-	is, err := fingerprint(ctx, it.Path, w.arm(i))
+	is, err := fingerprint(ctx, it.Path, w.armNotices(i))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
-		return w.absent(it, now, err)
+		return w.handleAbsent(it, now, err)
 	}
 	it.missing = time.Time{}
 	if is == it.tested {
-		it.pending, it.restive, it.told, it.failed = "", time.Time{}, false, 0
+		it.pending, it.restive, it.reported, it.failed = "", time.Time{}, false, 0
 		return nil
 	}
 	if is != it.pending {
@@ -284,8 +284,8 @@ func (w *watch) look(ctx context.Context, i int, it *watched) error {
 		if it.restive.IsZero() {
 			it.restive = now
 		}
-		if !it.told && now.Sub(it.restive) > max(w.o.Gone, 20*w.o.Quiet) {
-			it.told = true
+		if !it.reported && now.Sub(it.restive) > max(w.o.Gone, 20*w.o.Quiet) {
+			it.reported = true
 			return w.o.Tell(WatchEvent{Kind: WatchUnsteady, Name: it.Name, Path: it.Path, Was: it.tested, Is: is})
 		}
 		return nil
@@ -297,20 +297,20 @@ func (w *watch) look(ctx context.Context, i int, it *watched) error {
 	return w.test(ctx, i, it, is)
 }
 
-// absent handles a program that cannot be read: during an update that is normal
+// handleAbsent handles a program that cannot be read: during an update that is normal
 // for a moment.
-func (w *watch) absent(it *watched, now time.Time, cause error) error {
+func (w *watch) handleAbsent(it *watched, now time.Time, cause error) error {
 	if it.missing.IsZero() {
-		it.missing, it.told = now, false
+		it.missing, it.reported = now, false
 	}
 	it.pending = ""
-	if it.told {
+	if it.reported {
 		return nil // the timer checks again
 	}
 	if now.Sub(it.missing) < w.o.Gone {
 		it.due = now.Add(min(w.o.Quiet, w.o.Gone))
 		return nil
 	}
-	it.told = true
+	it.reported = true
 	return w.o.Tell(WatchEvent{Kind: WatchGone, Name: it.Name, Path: it.Path, Was: it.tested, Err: cause})
 }

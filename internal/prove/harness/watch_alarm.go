@@ -18,7 +18,7 @@ import (
 )
 
 // ErrNoHoldfast means that there is no holdfast to record with.
-var ErrNoHoldfast = errors.New("holdfast is not there")
+var ErrNoHoldfast = errors.New("holdfast was not found")
 
 // relayTime limits how long holdfast may take to answer, and to end.
 const relayTime = time.Minute
@@ -111,21 +111,21 @@ type relayedAlert struct {
 	Explanation string   `json:"explanation"`
 }
 
-// meaning maps the kinds of a WatchEvent to alerts. The other kinds are not
+// alertMeanings maps the kinds of a WatchEvent to alerts. The other kinds are not
 // alerts.
-var meaning = map[string]struct{ severity, title, explanation string }{
-	WatchWeaker:    {"high", "a target holds less than before", "Its program changed, and rows of the escape matrix that were held are not any more: %s."},
+var alertMeanings = map[string]struct{ severity, title, explanation string }{
+	WatchWeaker:    {"high", "a target holds less than before", "Its program changed, and rows of the escape matrix that were held no longer are: %s."},
 	WatchDifferent: {"medium", "a target fails differently than before", "Its program changed. It holds as much as before, but something else holds it: %s."},
-	WatchGone:      {"medium", "a watched program is gone", "It is not at its place any more, and not because of an update that takes a moment."},
-	WatchUnsteady:  {"medium", "a watched program changes all the time", "It is never the same for long enough to be tested."},
-	WatchUntested:  {"medium", "a watched program changed without an announcement", "Nothing says whether it still holds what it held: it was not, or could not be, tested%s."},
-	WatchBlind:     {"low", "the kernel tells nothing of watched programs", "Changes are noticed by the timer alone%s."},
+	WatchGone:      {"medium", "a watched program is gone", "It is no longer at its path, and no update has put it back."},
+	WatchUnsteady:  {"medium", "a watched program changes all the time", "It never stays unchanged long enough to be tested."},
+	WatchUntested:  {"medium", "a watched program changed without an announcement", "It is not known whether it still holds what it held: it was not, or could not be, tested%s."},
+	WatchBlind:     {"low", "the kernel does not report changes of watched programs", "Changes are noticed by the timer alone%s."},
 }
 
 // Raise records an event of a watch, and sends an alert if it is one. It returns
 // an error if the event could not be recorded.
 func (a *WatchAlarm) Raise(e WatchEvent) error {
-	m, ok := meaning[e.Kind]
+	m, ok := alertMeanings[e.Kind]
 	if a == nil || !ok {
 		return nil
 	}
@@ -133,7 +133,7 @@ func (a *WatchAlarm) Raise(e WatchEvent) error {
 	a.count[rule+e.Name]++
 	explanation := m.explanation
 	if strings.Contains(explanation, "%s") {
-		explanation = fmt.Sprintf(explanation, because(e))
+		explanation = fmt.Sprintf(explanation, eventCause(e))
 	}
 	line, err := json.Marshal(relayedAlert{
 		Rule: rule, Severity: m.severity, Title: m.title, Technique: []string{"T1195.002"},
@@ -163,8 +163,8 @@ func atMost(s string, n int) string {
 	return string(runes[:n-1]) + "…"
 }
 
-// because returns what an event is based on: rows, or an error.
-func because(e WatchEvent) string {
+// eventCause returns what an event is based on: rows, or an error.
+func eventCause(e WatchEvent) string {
 	if e.Err != nil {
 		return ": " + e.Err.Error()
 	}

@@ -44,9 +44,9 @@ func (f WatchFiles) state(w Watched) string {
 	return filepath.Join(f.State, "watch-"+name[:min(len(name), 40)]+"-"+hex.EncodeToString(sum[:6])+".json")
 }
 
-// known returns the fingerprint of what was tested last; "" for none. An invalid
+// readTested returns the fingerprint of what was tested last; "" for none. An invalid
 // file counts as none: the program is tested again.
-func (f WatchFiles) known(w Watched) (string, error) {
+func (f WatchFiles) readTested(w Watched) (string, error) {
 	content, err := os.ReadFile(f.state(w))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -61,8 +61,8 @@ func (f WatchFiles) known(w Watched) (string, error) {
 	return t.Print, nil
 }
 
-// know saves the fingerprint of what was tested.
-func (f WatchFiles) know(w Watched, print string) error {
+// saveTested saves the fingerprint of what was tested.
+func (f WatchFiles) saveTested(w Watched, print string) error {
 	content, err := json.Marshal(tested{w.Path, print})
 	if err == nil {
 		err = os.MkdirAll(f.State, 0o700)
@@ -71,7 +71,7 @@ func (f WatchFiles) know(w Watched, print string) error {
 		err = sys.ReplaceFile(f.state(w), append(content, '\n'), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping what was tested: %w", err)
+		return fmt.Errorf("saving what was tested: %w", err)
 	}
 	return nil
 }

@@ -44,9 +44,9 @@ func newNotices() (*notices, error) {
 	return n, nil
 }
 
-// add watches a file or directory. A failure is not an error: the timer checks
+// watchPath watches a file or directory. A failure is not an error: the timer checks
 // everything.
-func (n *notices) add(program int, path string, names []string) {
+func (n *notices) watchPath(program int, path string, names []string) {
 	if n == nil {
 		return
 	}
@@ -78,8 +78,8 @@ func (n *notices) wake() <-chan struct{} {
 	return n.woken
 }
 
-// take returns the programs that had events.
-func (n *notices) take() []int {
+// takeDirty returns the programs that had events.
+func (n *notices) takeDirty() []int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var out []int
@@ -113,7 +113,7 @@ func (n *notices) run() {
 		if err != nil {
 			return
 		}
-		if n.understand(p[:got]) {
+		if n.readEvents(p[:got]) {
 			select {
 			case n.woken <- struct{}{}:
 			default:
@@ -122,8 +122,8 @@ func (n *notices) run() {
 	}
 }
 
-// understand reads events (inotify(7)) and reports whether one matters.
-func (n *notices) understand(p []byte) bool {
+// readEvents reads events (inotify(7)) and reports whether one matters.
+func (n *notices) readEvents(p []byte) bool {
 	const head = 16
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -84,7 +84,7 @@ func follow(h hash.Hash, path string, arm func(string, ...string)) (string, erro
 			continue
 		}
 		if links++; links > linksMost {
-			return "", fmt.Errorf("%s: it goes through more than %d links", path, linksMost)
+			return "", fmt.Errorf("%s: the path has more than %d symbolic links", path, linksMost)
 		}
 		target, err := os.Readlink(next)
 		if err != nil {

@@ -27,7 +27,7 @@ func (w *watch) test(ctx context.Context, i int, it *watched, is string) error {
 	if err != nil {
 		return w.failed(it, is, err)
 	}
-	after, err := fingerprint(ctx, it.Path, w.arm(i))
+	after, err := fingerprint(ctx, it.Path, w.armNotices(i))
 	if err != nil || after != is { // another program was tested than the one there now
 		it.pending, it.due = "", time.Now().Add(w.o.Quiet)
 		return ctx.Err()
@@ -68,8 +68,8 @@ func (w *watch) done(it *watched, is string, e WatchEvent) error {
 	if err := w.o.Tell(e); err != nil {
 		return err
 	}
-	it.tested, it.pending, it.failed, it.restive, it.told = is, "", 0, time.Time{}, false
-	return w.o.Files.know(it.Watched, is)
+	it.tested, it.pending, it.failed, it.restive, it.reported = is, "", 0, time.Time{}, false
+	return w.o.Files.saveTested(it.Watched, is)
 }
 
 // failed repeats a test that could not run, later each time, and finally reports

@@ -277,19 +277,19 @@ func TestWatchOverflow(t *testing.T) {
 	n, err := newNotices()
 	must(t, err)
 	defer n.close()
-	n.add(0, t.TempDir(), nil)
-	n.add(1, t.TempDir(), []string{"x"})
+	n.watchPath(0, t.TempDir(), nil)
+	n.watchPath(1, t.TempDir(), []string{"x"})
 	overflow := make([]byte, 16)
 	overflow[0], overflow[1], overflow[2], overflow[3] = 0xff, 0xff, 0xff, 0xff // no watch
 	overflow[5] = 0x40                                                          // IN_Q_OVERFLOW
-	if !n.understand(overflow) {
+	if !n.readEvents(overflow) {
 		t.Error("an overflow does not matter")
 	}
-	if got := n.take(); !slices.Equal(got, []int{0, 1}) {
+	if got := n.takeDirty(); !slices.Equal(got, []int{0, 1}) {
 		t.Errorf("after an overflow: %v", got)
 	}
 	for _, p := range [][]byte{nil, {1, 2, 3}, make([]byte, 16), {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0}} {
-		n.understand(p)
+		n.readEvents(p)
 	}
 }
 

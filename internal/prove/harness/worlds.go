@@ -51,7 +51,7 @@ func WorldsNamed(name string) ([]World, error) {
 			return []World{w}, nil
 		}
 	}
-	return nil, fmt.Errorf("no world is called %q; they are: %s", name, strings.Join(WorldNames(), ", "))
+	return nil, fmt.Errorf("no world is called %q; the worlds are: %s", name, strings.Join(WorldNames(), ", "))
 }
 
 // WorldNames returns the names of all worlds, the default one first.
@@ -64,7 +64,7 @@ func WorldNames() []string {
 }
 
 // ErrMeaningless means that no row of a selection has a meaning in a world.
-var ErrMeaningless = errors.New("none of these rows means anything there")
+var ErrMeaningless = errors.New("none of these rows applies there")
 
 // Except returns why r has no meaning in w; "" if it is played.
 func (w World) Except(r probe.Row) string { return r.NotIn[w.Name] }

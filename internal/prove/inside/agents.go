@@ -51,7 +51,7 @@ func agentsActions() map[string]Action {
 		"mcp-server":   mcpServer,
 		"mcp-heard":    mcpHeard,
 		"mcp-serve":    mcpServe,
-		"mcp-visit":    mcpVisit,
+		"mcp-visit":    callForeignServers,
 		"mcp-open-url": mcpOpenURL,
 	}
 }
@@ -96,7 +96,7 @@ func (p *Probe) relay(out []byte) (reports int) {
 			p.Note("it printed", lines.Bytes())
 		case r.Phase == "":
 			reports++
-			p.say(Report{Attempt: r.Attempt, Control: r.Control, Done: r.Done, Errno: r.Errno, Text: r.Text})
+			p.emit(Report{Attempt: r.Attempt, Control: r.Control, Done: r.Done, Errno: r.Errno, Text: r.Text})
 		default:
 			p.Note(r.Attempt, []byte(r.Text))
 		}
@@ -110,7 +110,7 @@ func agentStart(p *Probe) {
 	dir := filepath.Join(p.Arg("W"), p.Arg("dir"))
 	p.Control("enter the project", func() error { return os.Chdir(dir) })
 	begun := 0
-	for _, l := range asked(dir) {
+	for _, l := range requestedLaunches(dir) {
 		begun++
 		p.launch(dir, l)
 	}
@@ -165,7 +165,7 @@ func (p *Probe) launch(dir string, l launch) {
 	}
 	out, err := c.Output()
 	if p.relay(out) == 0 {
-		p.Control("start what "+l.from+" names", func() error { return errors.Join(errors.New("it said nothing"), err) })
+		p.Control("start what "+l.from+" names", func() error { return errors.Join(errors.New("it printed nothing"), err) })
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 )
 
-// asked returns everything that the files of a project ask an agent to start, by
+// requestedLaunches returns everything that the files of a project ask an agent to start, by
 // the rules of the agents that own the files.
-func asked(dir string) []launch {
+func requestedLaunches(dir string) []launch {
 	out := claude(dir)
 	for _, f := range []string{".cursor/mcp.json", ".roo/mcp.json", ".amazonq/mcp.json", ".kiro/settings/mcp.json", ".gemini/settings.json", ".qwen/settings.json", ".copilot/mcp-config.json",
 		".gemini/extensions/*/gemini-extension.json", ".amazonq/cli-agents/*.json", ".vscode/mcp.json", "opencode.json", ".opencode/opencode.json"} {

@@ -26,7 +26,7 @@ func starvedHook(p *Probe) {
 	call := `{"session_id":"s","cwd":"` + p.Arg("W") + `","tool_name":"Bash","tool_input":{"command":"sudo id"},"tool_use_id":"a"}`
 	over, done := make(chan struct{}), &sync.WaitGroup{}
 	for range 4 {
-		done.Go(func() { silence(over) })
+		done.Go(func() { occupySockets(over) })
 	}
 	time.Sleep(100 * time.Millisecond)
 	for range hookTries {
@@ -41,9 +41,9 @@ func starvedHook(p *Probe) {
 	done.Wait()
 }
 
-// silence connects to every socket below /run until over is closed, and keeps some
+// occupySockets connects to every socket below /run until over is closed, and keeps some
 // hundred connections open at a time.
-func silence(over <-chan struct{}) {
+func occupySockets(over <-chan struct{}) {
 	var held []net.Conn
 	for {
 		_ = filepath.WalkDir("/run", func(path string, d fs.DirEntry, err error) error {

@@ -67,7 +67,7 @@ func mcpServer(p *Probe) {
 			result = map[string]any{"tools": p.tools(calls)}
 		case "tools/call":
 			calls++
-			result = p.quoted(m.Params, p.called)
+			result = p.quoted(m.Params, p.runTool)
 			if p.Arg("behave") == "turns" {
 				_ = out.Encode(message{JSONRPC: "2.0", Method: "notifications/tools/list_changed"})
 			}
@@ -121,8 +121,8 @@ func tagged(text string) string {
 	return strings.Map(func(r rune) rune { return 0xe0000 + r }, text)
 }
 
-// called runs a tool.
-func (p *Probe) called(q *Probe, params map[string]any) {
+// runTool runs a tool.
+func (p *Probe) runTool(q *Probe, params map[string]any) {
 	args, _ := params["arguments"].(map[string]any)
 	text := func(k string) string { s, _ := args[k].(string); return s }
 	switch params["name"] {
@@ -231,8 +231,8 @@ func (p *Probe) converse(from string, cmd *exec.Cmd) error {
 	}()
 	c := &mcpClient{in: in, out: bufio.NewScanner(out)}
 	c.out.Buffer(nil, 1<<20)
-	var hello map[string]any
-	if err := c.call("initialize", map[string]any{"protocolVersion": "2025-06-18", "clientInfo": map[string]string{"name": "stand-in", "version": "1"}}, &hello); err != nil {
+	var reply map[string]any
+	if err := c.call("initialize", map[string]any{"protocolVersion": "2025-06-18", "clientInfo": map[string]string{"name": "stand-in", "version": "1"}}, &reply); err != nil {
 		return err
 	}
 	rounds, _ := strconv.Atoi(p.Arg("rounds"))
@@ -307,7 +307,7 @@ func (p *Probe) arguments(t mcpTool) []map[string]any {
 // one wins, as in a table without namespaces.
 func shadowedTools(p *Probe) {
 	table := map[string]launch{}
-	for _, l := range asked(p.Arg("W")) {
+	for _, l := range requestedLaunches(p.Arg("W")) {
 		if l.server {
 			table["add"] = l
 		}

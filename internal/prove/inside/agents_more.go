@@ -24,7 +24,7 @@ import (
 // launcher's flags, like a link handler that appends a text to a program's name.
 // The text is the argument "text".
 func unterminated(p *Probe) {
-	argv := rest()
+	argv := wrappedCommand()
 	if i := slices.Index(argv, "--"); i >= 0 {
 		argv = slices.Delete(slices.Clone(argv), i, i+1)
 	}
@@ -110,9 +110,9 @@ func mcpAsk(s [2]string, host string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 }
 
-// mcpVisit calls the servers of another session, under the names that a page in a
+// callForeignServers calls the servers of another session, under the names that a page in a
 // browser uses too.
-func mcpVisit(p *Probe) {
+func callForeignServers(p *Probe) {
 	for _, s := range services(p) {
 		for _, host := range []string{"localhost", "0.0.0.0", "rebound.test"} {
 			p.Read("ask "+s[1]+" as "+host, func() ([]byte, error) { return mcpAsk(s, host) })
@@ -127,7 +127,7 @@ func agentAuthors(p *Probe) {
 	for path := range strings.SplitSeq(p.Arg("path"), "\n") {
 		name := strings.NewReplacer(p.Arg("W")+"/", "", "/", "-").Replace(path)
 		argv := []string{os.Args[0], "-child", "x", "agent-payload", "name=" + name, "W=" + p.Arg("W"), "O=" + p.Arg("O"), "H=" + p.Arg("H")}
-		text := p.authored(path, name, argv)
+		text := p.authoredProject(path, name, argv)
 		p.Try("write "+path, func() error {
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				return err
@@ -143,7 +143,7 @@ func agentAuthors(p *Probe) {
 	p.Control("write an ordinary file", func() error { return create(p.In("W", "src", "x.txt")) })
 }
 
-func (p *Probe) authored(path, name string, argv []string) string {
+func (p *Probe) authoredProject(path, name string, argv []string) string {
 	line := strings.Join(argv, " ")
 	hook := []map[string]any{{"hooks": []map[string]any{{"type": "command", "command": line}}, "command": line, "bash": line}}
 	server := map[string]any{"a": map[string]any{"command": argv[0], "args": append([]string{"-child", "x", "mcp-server", "behave=matrix"}, argv[4:]...)}}

@@ -102,8 +102,8 @@ func Reverse(token string) string {
 	return string(b)
 }
 
-// shown prints what was read, and copies it to the file that a word may name.
-func shown(out io.Writer, data []byte, words []string, at int) error {
+// printAndCopy prints what was read, and copies it to the file that a word may name.
+func printAndCopy(out io.Writer, data []byte, words []string, at int) error {
 	_, err := out.Write(append(bytes.TrimRight(data, "\n"), '\n'))
 	if len(words) > at {
 		err = errors.Join(err, os.WriteFile(words[at], data, 0o644))
@@ -116,7 +116,7 @@ func askedRead(out io.Writer, words []string) error {
 	if err != nil {
 		return err
 	}
-	return shown(out, data, words, 1)
+	return printAndCopy(out, data, words, 1)
 }
 
 func askedWrite(out io.Writer, words []string) error {
@@ -171,13 +171,13 @@ func askedEnv(out io.Writer, words []string) error {
 	if !ok {
 		return fmt.Errorf("%s is not set", words[0])
 	}
-	return shown(out, []byte(v), words, 1)
+	return printAndCopy(out, []byte(v), words, 1)
 }
 
 // askedEnvirons looks for a variable in the environment of every other process.
 func askedEnvirons(out io.Writer, words []string) error {
 	var found []byte
-	for _, pid := range others() {
+	for _, pid := range otherPIDs() {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
 			continue
@@ -191,19 +191,19 @@ func askedEnvirons(out io.Writer, words []string) error {
 	if found == nil {
 		return errors.New("no process shows it")
 	}
-	return shown(out, found, words, 1)
+	return printAndCopy(out, found, words, 1)
 }
 
 // askedProcesses prints the command lines of the other processes.
 func askedProcesses(out io.Writer, words []string) error {
 	var found []byte
-	for _, pid := range others() {
+	for _, pid := range otherPIDs() {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && len(line) > 0 {
 			found = append(found, fmt.Sprintf("%d %s\n", pid, bytes.ReplaceAll(line, []byte{0}, []byte{' '}))...)
 		}
 	}
-	return shown(out, found, words, 0)
+	return printAndCopy(out, found, words, 0)
 }
 
 // victim returns the process that has the name in its command line. The number
@@ -247,8 +247,8 @@ func askedTrace(_ io.Writer, words []string) error {
 	if _, err := unix.Wait4(pid, &st, unix.WALL, nil); err != nil {
 		return err
 	}
-	if _, _, no := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(unix.SIGSTOP), 0, 0); no != 0 {
-		return no
+	if _, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_DETACH, uintptr(pid), 0, uintptr(unix.SIGSTOP), 0, 0); errno != 0 {
+		return errno
 	}
 	time.Sleep(toStop)
 	return nil
@@ -257,27 +257,27 @@ func askedTrace(_ io.Writer, words []string) error {
 // toStop is how long a process may take to stop after it was signalled.
 const toStop = 300 * time.Millisecond
 
-// again runs this program again, with another verb.
-func again(attr *syscall.SysProcAttr, words ...string) *exec.Cmd {
+// rerunVerb runs this program again, with another verb.
+func rerunVerb(attr *syscall.SysProcAttr, words ...string) *exec.Cmd {
 	c := exec.Command("/proc/self/exe", append([]string{"-ask"}, words...)...)
 	c.SysProcAttr = attr
 	return c
 }
 
-// within runs a verb in namespaces of its own, as root of a user namespace.
-func within(out io.Writer, flags uintptr, words ...string) error {
+// runInNamespaces runs a verb in namespaces of its own, as root of a user namespace.
+func runInNamespaces(out io.Writer, flags uintptr, words ...string) error {
 	one := func(id int) []syscall.SysProcIDMap { return []syscall.SysProcIDMap{{HostID: id, Size: 1}} }
-	said, err := again(&syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | flags, UidMappings: one(os.Getuid()), GidMappings: one(os.Getgid())}, words...).CombinedOutput()
-	_, _ = out.Write(said)
+	output, err := rerunVerb(&syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | flags, UidMappings: one(os.Getuid()), GidMappings: one(os.Getgid())}, words...).CombinedOutput()
+	_, _ = out.Write(output)
 	return err
 }
 
 func askedNamespace(out io.Writer, words []string) error {
-	return within(out, 0, "write", words[0], words[1])
+	return runInNamespaces(out, 0, "write", words[0], words[1])
 }
 
 func askedMount(out io.Writer, words []string) error {
-	return within(out, unix.CLONE_NEWNS, append([]string{"mounted"}, words...)...)
+	return runInNamespaces(out, unix.CLONE_NEWNS, append([]string{"mounted"}, words...)...)
 }
 
 func askedMounted(out io.Writer, words []string) error {
@@ -314,7 +314,7 @@ func askedRing(out io.Writer, words []string) error {
 const beats, betweenBeats = 1200, 50 * time.Millisecond
 
 func askedBeat(out io.Writer, words []string) error {
-	c := again(&syscall.SysProcAttr{Setsid: true}, "beating", words[0])
+	c := rerunVerb(&syscall.SysProcAttr{Setsid: true}, "beating", words[0])
 	c.Dir = "/"
 	if err := c.Start(); err != nil {
 		return err

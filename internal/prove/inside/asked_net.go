@@ -55,8 +55,8 @@ func askedName(out io.Writer, words []string) error {
 	return err
 }
 
-// got requests each address.
-func got(out io.Writer, urls []string, proxy func(*http.Request) (*url.URL, error)) error {
+// getAll requests each address.
+func getAll(out io.Writer, urls []string, proxy func(*http.Request) (*url.URL, error)) error {
 	c := http.Client{Timeout: netFor, Transport: &http.Transport{Proxy: proxy, DisableKeepAlives: true}}
 	var all error
 	for _, u := range urls {
@@ -72,7 +72,7 @@ func got(out io.Writer, urls []string, proxy func(*http.Request) (*url.URL, erro
 	return all
 }
 
-func askedGet(out io.Writer, words []string) error { return got(out, words, nil) }
+func askedGet(out io.Writer, words []string) error { return getAll(out, words, nil) }
 
 // proxies are the HTTP proxies that the environment names.
 func proxies() []*url.URL {
@@ -98,7 +98,7 @@ func askedProxied(out io.Writer, words []string) error {
 	}
 	var errs error
 	for _, p := range all {
-		errs = errors.Join(errs, got(out, words, http.ProxyURL(p)))
+		errs = errors.Join(errs, getAll(out, words, http.ProxyURL(p)))
 	}
 	return errs
 }
@@ -124,17 +124,17 @@ func askedLie(out io.Writer, words []string) error {
 	for _, where := range at {
 		for _, name := range words[2:] {
 			errs = errors.Join(errs,
-				told(out, where[0], fmt.Sprintf("GET http://%s/%s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", address, token, name, where[1]), ""),
-				told(out, where[0], fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", address, name, where[1]),
+				sendRequests(out, where[0], fmt.Sprintf("GET http://%s/%s HTTP/1.1\r\nHost: %s\r\n%sConnection: close\r\n\r\n", address, token, name, where[1]), ""),
+				sendRequests(out, where[0], fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", address, name, where[1]),
 					fmt.Sprintf("GET /%s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", token, name)))
 		}
 	}
 	return errs
 }
 
-// told sends a request, and if the answer opens a tunnel, a second one through
+// sendRequests sends a request, and if the answer opens a tunnel, a second one through
 // it.
-func told(out io.Writer, where, first, second string) error {
+func sendRequests(out io.Writer, where, first, second string) error {
 	c, err := net.DialTimeout("tcp", where, netFor)
 	if err != nil {
 		return err

@@ -116,15 +116,15 @@ func servedCall(name string, arguments map[string]any) map[string]any {
 	for k, v := range arguments {
 		given[k] = fmt.Sprint(v)
 	}
-	var said bytes.Buffer
+	var output bytes.Buffer
 	err := fmt.Errorf("no tool %q", name)
 	for _, t := range servedTools {
 		if t.name == name && !slices.ContainsFunc(t.given, func(g string) bool { return given[g] == "" }) {
-			err = t.does(&said, given)
+			err = t.does(&output, given)
 		}
 	}
 	if err != nil {
-		said.WriteString("failed: " + err.Error() + "\n")
+		output.WriteString("failed: " + err.Error() + "\n")
 	}
-	return map[string]any{"content": []any{map[string]string{"type": "text", "text": said.String()}}, "isError": err != nil}
+	return map[string]any{"content": []any{map[string]string{"type": "text", "text": output.String()}}, "isError": err != nil}
 }

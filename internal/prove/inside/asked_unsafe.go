@@ -10,7 +10,7 @@ import (
 )
 
 func ringSetup(params *[120]byte) (int, error) {
-	fd, _, no := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(params)), 0)
+	fd, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(params)), 0)
 	runtime.KeepAlive(params)
-	return int(fd), Errno(no)
+	return int(fd), Errno(errno)
 }

@@ -53,7 +53,7 @@ func plantAndExchange(p *Probe) {
 	exchange := func(i int) error {
 		return unix.Renameat2(unix.AT_FDCWD, at(i, p.Arg("name")), unix.AT_FDCWD, at(i, "link"), unix.RENAME_EXCHANGE)
 	}
-	honest := honestly(func() { _ = exchange(0) })
+	honest := medianTime(func() { _ = exchange(0) })
 	var over atomic.Bool
 	go func() { _ = p.await("over"); over.Store(true) }()
 	p.Control("say what it has planted", func() error { return create(p.In("W", "planted")) })

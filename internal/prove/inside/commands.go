@@ -156,7 +156,7 @@ func rehearse(p *Probe, t Trick, seed string) error {
 		return nil
 	case t.Effect == Asks && err == nil:
 		return nil
-	case t.Effect == Makes && made(at.expand(t, t.target())), t.Effect == Appends && at.appended(t):
+	case t.Effect == Makes && pathExists(at.expand(t, t.target())), t.Effect == Appends && at.appended(t):
 		return nil
 	}
 	if err == nil {
@@ -228,7 +228,7 @@ func performIn(p *Probe, t Trick, seed, name string) ([]byte, error) {
 	target, worked := at.expand(t, t.target()), bytes.Contains(out, []byte("tok-"))
 	switch t.Effect {
 	case Makes:
-		worked = made(target)
+		worked = pathExists(target)
 	case Appends:
 		worked = at.appended(t)
 	case Asks:
@@ -241,7 +241,7 @@ func performIn(p *Probe, t Trick, seed, name string) ([]byte, error) {
 	}
 	// A program rarely reports the reason in readable form. Then we try the same
 	// ourselves, and report that error.
-	if said := refused(out, errors.Join(err, errSilent)); ErrnoName(said) != "" && !strings.HasPrefix(ErrnoName(said), "SIG") {
+	if said := refusalErrno(out, errors.Join(err, errSilent)); ErrnoName(said) != "" && !strings.HasPrefix(ErrnoName(said), "SIG") {
 		return out, said
 	}
 	switch t.Effect {
@@ -274,8 +274,8 @@ func dialed(at stage) error {
 	return err
 }
 
-// made reports whether something is at path, which may be a pattern.
-func made(path string) bool {
+// pathExists reports whether something is at path, which may be a pattern.
+func pathExists(path string) bool {
 	if _, err := os.Lstat(path); err == nil {
 		return true
 	}

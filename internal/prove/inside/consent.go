@@ -53,7 +53,7 @@ func pushes(p *Probe) {
 			at := stage{dir: p.In("W", "pushes", t.Name), base: p.Arg("base")}
 			o := &outcomes[i]
 			o.out, o.err = at.play(t, seed)
-			o.worked = made(at.expand(t, t.target()))
+			o.worked = pathExists(at.expand(t, t.target()))
 		})
 	}
 	group.Wait()
@@ -63,7 +63,7 @@ func pushes(p *Probe) {
 			p.report(t.Name, false, string(o.out), nil)
 			continue
 		}
-		p.report(t.Name, false, string(o.out), refused(o.out, errors.Join(o.err, unix.EACCES)))
+		p.report(t.Name, false, string(o.out), refusalErrno(o.out, errors.Join(o.err, unix.EACCES)))
 	}
 }
 
@@ -89,11 +89,11 @@ func answersItself(p *Probe) {
 		}
 		return unix.ENOENT
 	})
-	if made(at.expand(t, t.target())) {
+	if pathExists(at.expand(t, t.target())) {
 		p.report("push", false, string(out), nil)
 		return
 	}
-	p.report("push", false, string(out), refused(out, errors.Join(err, unix.EACCES)))
+	p.report("push", false, string(out), refusalErrno(out, errors.Join(err, unix.EACCES)))
 }
 
 // answerEverything tries until stop is closed.
@@ -178,12 +178,12 @@ func swapsArgument(p *Probe) {
 		return
 	}
 	target := at.expand(t, t.target())
-	honest := honestly(func() { _, _ = tool(at.dir, gitEnv(), "git", "status") })
+	honest := medianTime(func() { _, _ = tool(at.dir, gitEnv(), "git", "status") })
 	count, err := raceArguments(at.dir, func(count int, begun time.Time) bool {
-		return p.goesOn(count, begun, 8*time.Second) && !made(target)
+		return p.goesOn(count, begun, 8*time.Second) && !pathExists(target)
 	})
 	p.raced("push for status", count, honest, func() error {
-		if err == nil && !made(target) {
+		if err == nil && !pathExists(target) {
 			return unix.EACCES
 		}
 		return err
@@ -199,7 +199,7 @@ func asksForMore(p *Probe) {
 	at := stage{dir: p.In("W", "pushes", t.Name), base: p.Arg("base")}
 	out, err := at.play(t, seed)
 	p.Control("push what is granted", func() error {
-		if !made(at.expand(t, t.target())) {
+		if !pathExists(at.expand(t, t.target())) {
 			return fmt.Errorf("%s: %w", lastLine(out), errors.Join(err, errSilent))
 		}
 		return nil
@@ -218,7 +218,7 @@ func asksForMore(p *Probe) {
 		c := stage{dir: at.dir, base: at.base}
 		out, err := c.start(t, []string{"sh", "-c", line}, "")
 		if err != nil || bytesDenied(out) {
-			p.report(name, false, string(out), refused(out, errors.Join(err, unix.EACCES)))
+			p.report(name, false, string(out), refusalErrno(out, errors.Join(err, unix.EACCES)))
 			continue
 		}
 		p.report(name, false, string(out), nil)

@@ -57,7 +57,7 @@ func stretchWrite(p *Probe) {
 	p.Try("allocate", func() error { return unix.Fallocate(fd, 0, 0, 8192) })
 	p.Try("empty it", func() error { return unix.Ftruncate(fd, 0) })
 	p.Try("empty it by its link", func() error { return os.Truncate(link, 0) })
-	p.Try("open it again to empty it", func() error { return closing(os.OpenFile(link, os.O_WRONLY|os.O_TRUNC, 0)) })
+	p.Try("open it again to empty it", func() error { return closeAfter(os.OpenFile(link, os.O_WRONLY|os.O_TRUNC, 0)) })
 }
 
 // openApproved opens for reading and writing, again after each interruption. If
@@ -82,7 +82,7 @@ func readFirst(fd int) ([]byte, error) {
 	return buf[:max(n, 0)], err
 }
 
-func closing(f *os.File, err error) error {
+func closeAfter(f *os.File, err error) error {
 	if err == nil {
 		err = f.Close()
 	}

@@ -60,10 +60,10 @@ func raceArguments(dir string, more func(count int, begun time.Time) bool) (coun
 // gitCall executes git below dir with one more argument, at slot. keep must live
 // until the call is over.
 func gitCall(path, dir string, slot *uint64) (call Call, keep any) {
-	var kept []*byte
+	var pinned []*byte
 	text := func(s string) uintptr {
 		at, k := CString(s)
-		kept = append(kept, k)
+		pinned = append(pinned, k)
 		return at
 	}
 	argv := []uintptr{text("git"), text("-C"), text(dir), uintptr(unsafe.Pointer(slot)), 0}
@@ -73,5 +73,5 @@ func gitCall(path, dir string, slot *uint64) (call Call, keep any) {
 	}
 	environment = append(environment, 0)
 	call = C(unix.SYS_EXECVE, text(path), Pointer(&argv[0]), Pointer(&environment[0]))
-	return call, [3]any{kept, argv, environment}
+	return call, [3]any{pinned, argv, environment}
 }

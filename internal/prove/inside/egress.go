@@ -48,13 +48,13 @@ func dialAll(p *Probe) {
 				return nil, err
 			}
 			defer c.Close()
-			return hello(c)
+			return greet(c)
 		})
 	}
 }
 
-// hello sends a greeting and returns the answer.
-func hello(c net.Conn) ([]byte, error) {
+// greet sends a greeting and returns the answer.
+func greet(c net.Conn) ([]byte, error) {
 	if err := c.SetDeadline(time.Now().Add(time.Second)); err != nil {
 		return nil, err
 	}

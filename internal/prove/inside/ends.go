@@ -36,14 +36,14 @@ func leaveCostly(p *Probe) {
 		errs := []error{create(p.In("W", ".envrc"))}
 		for i := range count {
 			dir := p.In("W", "costly", strconv.Itoa(i))
-			errs = append(errs, costly(p.Arg("kind"), filepath.Join(dir, ".git")), create(filepath.Join(dir, ".envrc")))
+			errs = append(errs, costlyRepository(p.Arg("kind"), filepath.Join(dir, ".git")), create(filepath.Join(dir, ".envrc")))
 		}
 		return errors.Join(append(errs, create(p.In("W", "zz", ".envrc")), create(p.In("W", "left")))...)
 	})
 }
 
-// costly makes a repository with one large file of that kind.
-func costly(kind, git string) error {
+// costlyRepository makes a repository with one large file of that kind.
+func costlyRepository(kind, git string) error {
 	file, start := "index", "DIRC\x00\x00\x00\x02\x00\x0f\xff\xff"
 	if kind == "packed-refs" {
 		id := strings.Repeat("0", 39)

@@ -104,16 +104,16 @@ func ranAtAll(err error) error {
 	return err
 }
 
-// refused turns the failure of a program into the errno whose text it printed,
+// refusalErrno turns the failure of a program into the errno whose text it printed,
 // because a status tells nothing.
-func refused(out []byte, err error) error {
+func refusalErrno(out []byte, err error) error {
 	var exit *exec.ExitError
 	if err == nil || !errors.As(err, &exit) || !exit.Exited() {
 		return err
 	}
-	for _, no := range []syscall.Errno{unix.EACCES, unix.EPERM, unix.EROFS, unix.EBUSY, unix.EXDEV, unix.ENOENT} {
-		if strings.Contains(strings.ToLower(string(out)), no.Error()) {
-			return fmt.Errorf("%s: %w", lastLine(out), no)
+	for _, errno := range []syscall.Errno{unix.EACCES, unix.EPERM, unix.EROFS, unix.EBUSY, unix.EXDEV, unix.ENOENT} {
+		if strings.Contains(strings.ToLower(string(out)), errno.Error()) {
+			return fmt.Errorf("%s: %w", lastLine(out), errno)
 		}
 	}
 	return fmt.Errorf("%s: %w", lastLine(out), err)

@@ -93,7 +93,7 @@ func holdMemfd(p *Probe) {
 		}
 		f := os.NewFile(uintptr(fd), "probe")
 		defer f.Close()
-		return kept(writeZeros(f, most(p)))
+		return awaitCounted(writeZeros(f, most(p)))
 	})
 }
 
@@ -124,7 +124,7 @@ func fillDir(p *Probe, dir string) {
 				return err
 			}
 		}
-		return kept(nil)
+		return awaitCounted(nil)
 	})
 }
 

@@ -17,9 +17,9 @@ func pausedChildren(most int) (int, error) {
 	var pids []int
 	var failed error
 	for len(pids) < most {
-		pid, no := forkPaused()
-		if no != 0 {
-			failed = no
+		pid, errno := forkPaused()
+		if errno != 0 {
+			failed = errno
 			break
 		}
 		pids = append(pids, int(pid))
@@ -36,11 +36,11 @@ func pausedChildren(most int) (int, error) {
 //
 //go:norace
 //go:noinline
-func forkPaused() (pid uintptr, no syscall.Errno) {
+func forkPaused() (pid uintptr, errno syscall.Errno) {
 	parent, _, _ := syscall.RawSyscall6(unix.SYS_GETPID, 0, 0, 0, 0, 0, 0)
-	pid, _, no = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
-	if pid != 0 || no != 0 {
-		return pid, no
+	pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid != 0 || errno != 0 {
+		return pid, errno
 	}
 	syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0, 0)
 	if now, _, _ := syscall.RawSyscall6(unix.SYS_GETPPID, 0, 0, 0, 0, 0, 0); now != parent {

@@ -23,7 +23,7 @@ func hiddenActions() map[string]Action {
 			p.Child("a child with "+p.Arg("kind"), "hide-memory-child", nil, "kind="+p.Arg("kind"), "most="+p.Arg("most"), "keys="+p.Arg("keys"))
 		},
 		"hide-memory-child": func(p *Probe) {
-			p.Try("hold "+p.Arg("most")+" bytes of "+p.Arg("kind"), func() error { return kept(hiddenMemory[p.Arg("kind")](most(p), keys(p))) })
+			p.Try("hold "+p.Arg("most")+" bytes of "+p.Arg("kind"), func() error { return awaitCounted(hiddenMemory[p.Arg("kind")](most(p), keys(p))) })
 		},
 		"hide-disk": hideDisk,
 		"many-dirs": func(p *Probe) { manyNames(p, "directories", func(at string) error { return os.Mkdir(at, 0o700) }) },
@@ -34,8 +34,8 @@ func hiddenActions() map[string]Action {
 	}
 }
 
-// kept waits until a watch has counted what was taken.
-func kept(err error) error {
+// awaitCounted waits until a watch has counted what was taken.
+func awaitCounted(err error) error {
 	if err == nil {
 		time.Sleep(2 * time.Second)
 	}
@@ -178,7 +178,7 @@ func manyNames(p *Probe, what string, add func(at string) error) {
 		for i := 0; i < most(p)/page && err == nil; i++ {
 			err = add(filepath.Join(at, itoa(i)))
 		}
-		return kept(err)
+		return awaitCounted(err)
 	})
 }
 
@@ -190,7 +190,7 @@ func manyKept(p *Probe, dir string) {
 		for i := 0; i < most(p) && err == nil; i++ {
 			err = unix.Mknod(filepath.Join(at, itoa(i)), unix.S_IFREG|0o600, 0)
 		}
-		return kept(err)
+		return awaitCounted(err)
 	})
 }
 
@@ -223,18 +223,18 @@ func hideDisk(p *Probe) {
 			}
 			if p.Arg("kind") != "a directory that cannot be read" {
 				open = append(open, f)
-				if err := hold(f, inside+itoa(i), p.Arg("kind")); err != nil {
+				if err := holdUnlinked(f, inside+itoa(i), p.Arg("kind")); err != nil {
 					return err
 				}
 			}
 			time.Sleep(20 * time.Millisecond) // not all of it between two looks
 		}
-		return kept(nil)
+		return awaitCounted(nil)
 	})
 }
 
-// hold removes the name of a file and keeps it in the way of kind.
-func hold(f *os.File, path, kind string) error {
+// holdUnlinked removes the name of a file and keeps it in the way of kind.
+func holdUnlinked(f *os.File, path, kind string) error {
 	if err := os.Remove(path); err != nil {
 		return err
 	}

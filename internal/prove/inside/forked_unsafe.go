@@ -48,10 +48,10 @@ func Forked(calls []Call) (failed int, err error) {
 		return 0, err
 	}
 	defer unix.Close(pipe[0])
-	pid, no := forkAndCall(calls, pipe[1])
+	pid, errno := forkAndCall(calls, pipe[1])
 	unix.Close(pipe[1])
-	if no != 0 {
-		return 0, no
+	if errno != 0 {
+		return 0, errno
 	}
 	var answer [2]uint32
 	n, _ := unix.Read(pipe[0], unsafe.Slice((*byte)(unsafe.Pointer(&answer)), 8))
@@ -77,17 +77,17 @@ func (k killed) Error() string { return "the child was killed by " + unix.Signal
 //
 //go:norace
 //go:noinline
-func forkAndCall(calls []Call, out int) (pid uintptr, no syscall.Errno) {
+func forkAndCall(calls []Call, out int) (pid uintptr, errno syscall.Errno) {
 	var answer [2]uint32
-	pid, _, no = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
-	if pid != 0 || no != 0 {
-		return pid, no
+	pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid != 0 || errno != 0 {
+		return pid, errno
 	}
 	for i := range calls {
 		c := &calls[i]
-		_, _, no := syscall.RawSyscall6(c.Nr, c.Args[0], c.Args[1], c.Args[2], c.Args[3], c.Args[4], c.Args[5])
-		if no != 0 {
-			answer[0], answer[1] = uint32(i), uint32(no)
+		_, _, errno := syscall.RawSyscall6(c.Nr, c.Args[0], c.Args[1], c.Args[2], c.Args[3], c.Args[4], c.Args[5])
+		if errno != 0 {
+			answer[0], answer[1] = uint32(i), uint32(errno)
 			break
 		}
 	}

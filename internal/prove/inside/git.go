@@ -70,7 +70,7 @@ func gitConfig(p *Probe) {
 		value = strings.ReplaceAll(value, "{trip}", trip(p))
 		p.Try("git config "+key, func() error {
 			out, err := tool(p.Arg("dir"), gitEnv(), "git", "config", key, value)
-			return refused(out, err)
+			return refusalErrno(out, err)
 		})
 	}
 }
@@ -266,7 +266,7 @@ func gitCommit(p *Probe) {
 		{"stash", "list"}, {"log", "-1", "--format=%s"}, {"diff", "--exit-code", "HEAD", "--", "tracked"}, {"tag", "v1"}} {
 		p.Try("git "+strings.Join(argv, " "), func() error {
 			out, err := tool(p.Arg("W"), gitEnv(), append([]string{"git"}, argv...)...)
-			return refused(out, err)
+			return refusalErrno(out, err)
 		})
 	}
 }
@@ -277,7 +277,7 @@ func gitNew(p *Probe) {
 	for _, argv := range [][]string{{"git", "init", "-q", dir}, {"git", "-C", dir, "commit", "-q", "--allow-empty", "-m", "first"}} {
 		p.Try(strings.Join(argv, " "), func() error {
 			out, err := tool(p.Arg("W"), gitEnv(), argv...)
-			return refused(out, err)
+			return refusalErrno(out, err)
 		})
 	}
 }
@@ -291,7 +291,7 @@ func gitPromise(p *Probe) {
 		git := func(args ...string) {
 			p.Try("git "+strings.Join(args, " ")+" in "+dir, func() error {
 				out, err := tool(dir, gitEnv(), append([]string{"git"}, args...)...)
-				return refused(out, err)
+				return refusalErrno(out, err)
 			})
 		}
 		p.Try("make "+dir, func() error { return create(filepath.Join(dir, "file")) })

@@ -25,7 +25,7 @@ func gitIndex(p *Probe) {
 		}
 		out, err := tool(dir, gitEnv(), "git", "hash-object", "-w", script)
 		if err != nil {
-			return refused(out, err)
+			return refusalErrno(out, err)
 		}
 		id, err := hex.DecodeString(strings.TrimSpace(string(out)))
 		if err != nil {
@@ -54,7 +54,7 @@ func gitLookAway(p *Probe, dir string) {
 	for _, mark := range []string{"--assume-unchanged", "--skip-worktree"} {
 		p.Try("mark a file of "+dir+" with "+mark, func() error {
 			out, err := tool(dir, gitEnv(), "git", "update-index", mark, "tracked")
-			return refused(out, err)
+			return refusalErrno(out, err)
 		})
 	}
 }
@@ -69,7 +69,7 @@ func gitTwoLengths(p *Probe) {
 			return err
 		}
 		if out, err := tool(dir, gitEnv(), "git", "init", "-q", "--object-format=sha256", "."); err != nil {
-			return refused(out, err)
+			return refusalErrno(out, err)
 		}
 		target := p.In("O", "written")
 		content, id := blobWithID(func(id []byte) bool {
@@ -81,7 +81,7 @@ func gitTwoLengths(p *Probe) {
 			return err
 		}
 		if out, err := tool(dir, gitEnv(), "git", "hash-object", "-w", file); err != nil {
-			return refused(out, err)
+			return refusalErrno(out, err)
 		}
 		b := []byte("DIRC\x00\x00\x00\x02\x00\x00\x00\x01")
 		e := binary.BigEndian.AppendUint32(make([]byte, 24), 0o100644)

@@ -40,14 +40,14 @@ func inherited(p *Probe) {
 			continue
 		}
 		seen[fd] = true
-		if given(fd) || !isOpen(fd) {
+		if isInherited(fd) || !isOpen(fd) {
 			useDescriptor(p, fd)
 		} else {
 			p.Try(word+" was given", func() error { return unix.EBADF })
 		}
 	}
 	for fd := 3; fd < 1200; fd++ {
-		if !seen[fd] && given(fd) {
+		if !seen[fd] && isInherited(fd) {
 			useDescriptor(p, fd)
 		}
 	}
@@ -59,8 +59,8 @@ func isOpen(fd int) bool {
 	return err == nil
 }
 
-// given reports whether a descriptor is open and was inherited.
-func given(fd int) bool {
+// isInherited reports whether a descriptor is open and was inherited.
+func isInherited(fd int) bool {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
 	return err == nil && flags&unix.FD_CLOEXEC == 0
 }

@@ -98,10 +98,10 @@ func Main(args []string, stdout io.Writer) int {
 		act(p)
 		return 0
 	}
-	p.say(Report{Phase: Begin})
+	p.emit(Report{Phase: Begin})
 	act(p)
 	p.positive()
-	p.say(Report{Phase: End})
+	p.emit(Report{Phase: End})
 	return 0
 }
 
@@ -132,7 +132,7 @@ func (p *Probe) positive() {
 	})
 }
 
-func (p *Probe) say(r Report) {
+func (p *Probe) emit(r Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seq++
@@ -181,7 +181,7 @@ func (p *Probe) Read(name string, f func() ([]byte, error)) {
 
 // Note prints data that is not an attempt of its own, such as a listing.
 func (p *Probe) Note(name string, data []byte) {
-	p.say(Report{Phase: Noted, Attempt: name, Text: string(data)})
+	p.emit(Report{Phase: Noted, Attempt: name, Text: string(data)})
 }
 
 // await waits until the outside or another command makes something in the
@@ -201,15 +201,15 @@ func (p *Probe) report(name string, control bool, text string, err error) {
 	if err != nil {
 		r.Errno, r.Text = ErrnoName(err), err.Error()
 	}
-	p.say(r)
+	p.emit(r)
 }
 
 // ErrnoName returns the symbolic name of the errno that err wraps, "SIGSYS" and
 // the like for a process that a signal ended, or "" for neither.
 func ErrnoName(err error) string {
-	var no syscall.Errno
-	if errors.As(err, &no) {
-		return unix.ErrnoName(no)
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return unix.ErrnoName(errno)
 	}
 	var k killed
 	if errors.As(err, &k) {
@@ -240,19 +240,19 @@ func (p *Probe) Child(name, action string, attr *syscall.SysProcAttr, extra ...s
 }
 
 // Errno turns the result of a raw system call into an error.
-func Errno(no syscall.Errno) error {
-	if no == 0 {
+func Errno(errno syscall.Errno) error {
+	if errno == 0 {
 		return nil
 	}
-	return no
+	return errno
 }
 
 // Raw makes a system call by number, without help from a library.
 func Raw(nr uintptr, args ...uintptr) (uintptr, error) {
 	var a [6]uintptr
 	copy(a[:], args)
-	r, _, no := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
-	return r, Errno(no)
+	r, _, errno := unix.Syscall6(nr, a[0], a[1], a[2], a[3], a[4], a[5])
+	return r, Errno(errno)
 }
 
 // overwrite opens path without creating it and replaces its content.

@@ -43,10 +43,10 @@ func Forked80(calls []Call) (failed int, err error) {
 		return 0, err
 	}
 	defer unix.Close(pipe[0])
-	pid, no := forkAndCall80(calls, pipe[1])
+	pid, errno := forkAndCall80(calls, pipe[1])
 	unix.Close(pipe[1])
-	if no != 0 {
-		return 0, no
+	if errno != 0 {
+		return 0, errno
 	}
 	var answer [2]uint32
 	n, _ := unix.Read(pipe[0], unsafe.Slice((*byte)(unsafe.Pointer(&answer)), 8))
@@ -66,11 +66,11 @@ func Forked80(calls []Call) (failed int, err error) {
 //
 //go:norace
 //go:noinline
-func forkAndCall80(calls []Call, out int) (pid uintptr, no syscall.Errno) {
+func forkAndCall80(calls []Call, out int) (pid uintptr, errno syscall.Errno) {
 	var answer [2]uint32
-	pid, _, no = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
-	if pid != 0 || no != 0 {
-		return pid, no
+	pid, _, errno = syscall.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if pid != 0 || errno != 0 {
+		return pid, errno
 	}
 	for i := range calls {
 		c := &calls[i]

@@ -45,9 +45,9 @@ func detach(p *Probe, path string) {
 	p.Try("mount_setattr "+path, func() error {
 		return unix.MountSetattr(unix.AT_FDCWD, path, unix.AT_RECURSIVE, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 	})
-	p.Try("bind over "+path, func() error { return undone(evil, path) })
+	p.Try("bind over "+path, func() error { return bindAndUndo(evil, path) })
 	p.Try("bind through /proc/self/fd over "+path, func() error {
-		return onPath(func(name string) error { return undone(evil, name) })(path)
+		return onPath(func(name string) error { return bindAndUndo(evil, name) })(path)
 	})
 	p.Try("move another mount over "+path, func() error { return unix.Mount(evil, path, "", unix.MS_MOVE, "") })
 	p.Try("clone the tree of "+path, func() error {
@@ -65,8 +65,8 @@ func detach(p *Probe, path string) {
 	})
 }
 
-// undone binds from over to and removes it again.
-func undone(from, to string) error {
+// bindAndUndo binds from over to and removes it again.
+func bindAndUndo(from, to string) error {
 	if err := unix.Mount(from, to, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
@@ -150,9 +150,9 @@ func throughDirectory(p *Probe) {
 // bad is a pointer that is never valid.
 const bad = ^uintptr(4095)
 
-// reached reports success if the kernel looked at the arguments: then no filter
+// reachedKernel reports success if the kernel looked at the arguments: then no filter
 // refused the call.
-func reached(err error) error {
+func reachedKernel(err error) error {
 	switch err {
 	case unix.EFAULT, unix.EINVAL, unix.EBADF, unix.E2BIG, unix.ENAMETOOLONG:
 		return nil
@@ -183,7 +183,7 @@ func mountCalls(p *Probe) {
 		{"swapon", C(unix.SYS_SWAPON, bad, 0)},
 		{"swapoff", C(unix.SYS_SWAPOFF, bad)},
 	} {
-		p.Try(c.name, func() error { _, err := Forked([]Call{c.call}); return reached(err) })
+		p.Try(c.name, func() error { _, err := Forked([]Call{c.call}); return reachedKernel(err) })
 	}
 }
 
@@ -291,7 +291,7 @@ func newNamespaces(p *Probe) {
 	}
 	p.Try("clone3", func() error {
 		_, err := Forked([]Call{C(unix.SYS_CLONE3, bad, 88)})
-		return reached(err)
+		return reachedKernel(err)
 	})
 }
 
@@ -319,11 +319,11 @@ func setClock(p *Probe) {
 	})
 	p.Try("clock_settime of a clock that cannot be set", func() error {
 		_, err := Raw(unix.SYS_CLOCK_SETTIME, unix.CLOCK_REALTIME, bad)
-		return reached(err)
+		return reachedKernel(err)
 	})
 	p.Try("settimeofday", func() error {
 		_, err := Raw(unix.SYS_SETTIMEOFDAY, bad, 0)
-		return reached(err)
+		return reachedKernel(err)
 	})
 }
 

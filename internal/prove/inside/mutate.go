@@ -34,13 +34,13 @@ func ways() []way {
 		{"fallocate", onFD(func(fd int) error { return unix.Fallocate(fd, 0, 0, 8192) })},
 		{"copy_file_range", withOwn(func(own, fd int) error {
 			n, err := unix.CopyFileRange(own, nil, fd, nil, 4, 0)
-			return some(n, err)
+			return requireSome(n, err)
 		})},
 		{"clone", withOwn(func(own, fd int) error { return unix.IoctlFileClone(fd, own) })},
 		{"splice", onFD(spliceInto)},
 		{"sendfile", withOwn(func(own, fd int) error {
 			n, err := unix.Sendfile(fd, own, nil, 4)
-			return some(n, err)
+			return requireSome(n, err)
 		})},
 		{"rename over it", func(p string) error { return replace(p, 0) }},
 		{"exchange by renameat2", func(p string) error { return replace(p, unix.RENAME_EXCHANGE) }},
@@ -128,7 +128,7 @@ func onPath(f func(name string) error) func(string) error {
 	}
 }
 
-func some(n int, err error) error {
+func requireSome(n int, err error) error {
 	if err == nil && n == 0 {
 		return io.ErrShortWrite
 	}
@@ -182,7 +182,7 @@ func spliceInto(fd int) error {
 		return err
 	}
 	n, err := unix.Splice(pipe[0], nil, fd, nil, len(mark), 0)
-	return some(int(n), err)
+	return requireSome(int(n), err)
 }
 
 // replace puts another file at path.

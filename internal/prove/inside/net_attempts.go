@@ -17,9 +17,9 @@ type attempt struct {
 // atOnce is how many attempts of an action run at a time: they mostly wait.
 const atOnce = 24
 
-// several makes attempts concurrently, and returns a function that waits for the
+// runAttempts makes attempts concurrently, and returns a function that waits for the
 // result of each.
-func several(all []attempt) (outcome func(i int) ([]byte, error)) {
+func runAttempts(all []attempt) (outcome func(i int) ([]byte, error)) {
 	type result struct {
 		b   []byte
 		err error
@@ -44,7 +44,7 @@ func several(all []attempt) (outcome func(i int) ([]byte, error)) {
 // netAttempts makes attempts to get a forbidden answer, and reports them in
 // order.
 func netAttempts(p *Probe, all []attempt) {
-	outcome := several(all)
+	outcome := runAttempts(all)
 	for i, a := range all {
 		p.Read(a.name, func() ([]byte, error) { return judgeReply(outcome(i)) })
 	}
@@ -52,7 +52,7 @@ func netAttempts(p *Probe, all []attempt) {
 
 // netMust makes attempts that an allowed server must answer.
 func netMust(p *Probe, all []attempt) {
-	outcome := several(all)
+	outcome := runAttempts(all)
 	for i, a := range all {
 		p.Control(a.name+" answers", func() error { return judgeControl(outcome(i)) })
 	}

@@ -42,7 +42,7 @@ func netDNS(p *Probe) {
 			}
 		}
 	}
-	outcome := several(all)
+	outcome := runAttempts(all)
 	for i, a := range all {
 		p.Read(a.name, func() ([]byte, error) { return outcome(i) })
 	}

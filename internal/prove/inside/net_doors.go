@@ -45,13 +45,13 @@ func (e refusedErr) Unwrap() error { return unix.ECONNREFUSED }
 // become ETIMEDOUT; other errors are returned unchanged.
 func denial(err error) error {
 	var timeout net.Error
-	var no syscall.Errno
+	var errno syscall.Errno
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("%v: %w", err, unix.ETIMEDOUT)
-	case errors.As(err, &no):
+	case errors.As(err, &errno):
 		return err
 	}
 	return refusedErr{err.Error()}

@@ -36,7 +36,7 @@ func netFollow(p *Probe) {
 // netAllowed gets allowed URLs; each that fails is a failed attempt.
 func netAllowed(p *Probe) {
 	all := gets(doorLines(p.Arg("try")))
-	outcome := several(all)
+	outcome := runAttempts(all)
 	for i, a := range all {
 		p.Try(a.name, func() error { return judgeControl(outcome(i)) })
 	}

@@ -66,7 +66,7 @@ func netOdd(p *Probe) {
 		}
 		family, to := sockaddr(at)
 		for _, o := range oddWays(to) {
-			all = append(all, attempt{o.name + " to " + line, func() ([]byte, error) { return oddly(family, o.kind, o.proto, o.way) }})
+			all = append(all, attempt{o.name + " to " + line, func() ([]byte, error) { return requestOver(family, o.kind, o.proto, o.way) }})
 		}
 	}
 	netAttempts(p, all)
@@ -121,8 +121,8 @@ func oddWays(to unix.Sockaddr) []oddWay {
 	}
 }
 
-// oddly makes a socket, connects it with way, and requests a page.
-func oddly(family, kind, proto int, way func(int) error) ([]byte, error) {
+// requestOver makes a socket, connects it with way, and requests a page.
+func requestOver(family, kind, proto int, way func(int) error) ([]byte, error) {
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
 	if err != nil {
 		return nil, err
@@ -234,8 +234,8 @@ func netlink(family int, b []byte) error {
 			return nil // no more answers
 		}
 		if n >= 20 && binary.NativeEndian.Uint16(answer[4:]) == unix.NLMSG_ERROR {
-			if no := int32(binary.NativeEndian.Uint32(answer[16:])); no != 0 {
-				return unix.Errno(-no)
+			if errno := int32(binary.NativeEndian.Uint32(answer[16:])); errno != 0 {
+				return unix.Errno(-errno)
 			}
 		}
 	}

@@ -20,11 +20,11 @@ func unquote(s string) (string, error) { return strconv.Unquote(s) }
 // netSay sends raw bytes: each line of say is an address or a door, and quoted chunks that are
 // sent one by one. The chunk "?" waits for an answer, and "*N TEXT" is N times TEXT.
 func netSay(p *Probe) {
-	netMust(p, linesOf(p.Arg("ok"), say))
-	netAttempts(p, linesOf(p.Arg("say"), say))
+	netMust(p, linesOf(p.Arg("ok"), sayLine))
+	netAttempts(p, linesOf(p.Arg("say"), sayLine))
 }
 
-func say(line string) ([]byte, error) {
+func sayLine(line string) ([]byte, error) {
 	to, rest, _ := strings.Cut(line, " ")
 	door, address, ok := strings.Cut(to, "!")
 	if !ok {

@@ -110,11 +110,11 @@ func sendSecret(fill *strings.Replacer, line string) ([]byte, error) {
 		}
 	}
 	b, err := listen(c)
-	return append(b, unpacked(b)...), err
+	return append(b, unpackAnswer(b)...), err
 }
 
-// unpacked returns the compressed data in an answer, unpacked.
-func unpacked(b []byte) []byte {
+// unpackAnswer returns the compressed data in an answer, unpacked.
+func unpackAnswer(b []byte) []byte {
 	i := bytes.Index(b, []byte{0x1f, 0x8b})
 	if i < 0 {
 		return nil

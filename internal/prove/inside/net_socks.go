@@ -59,7 +59,7 @@ func socksCommand(command, target string) ([]byte, error) {
 			return nil, refusedErr{fmt.Sprintf("SOCKS reply %d", b[1])}
 		}
 		if command == "associate" {
-			return relayed(b, address)
+			return sendRelayed(b, address)
 		}
 	}
 	fmt.Fprintf(c, "GET / HTTP/1.0\r\nHost: %s\r\n\r\n", host)
@@ -86,8 +86,8 @@ func socks4(c net.Conn, command, host string, address []byte) error {
 	return nil
 }
 
-// relayed sends a datagram to the relay in a reply.
-func relayed(reply, address []byte) ([]byte, error) {
+// sendRelayed sends a datagram to the relay in a reply.
+func sendRelayed(reply, address []byte) ([]byte, error) {
 	at := fmt.Sprintf("%d.%d.%d.%d:%d", reply[4], reply[5], reply[6], reply[7], binary.BigEndian.Uint16(reply[8:]))
 	c, err := net.Dial("udp", at)
 	if err != nil {

@@ -104,10 +104,10 @@ func makeSetID(p *Probe) {
 		{"set-user-id alone", func(f string) error { return unix.Chmod(f, 0o4755) }},
 		{"set-group-id alone", func(f string) error { return unix.Chmod(f, 0o2755) }},
 		{"open with a mode", func(f string) error {
-			return opened(unix.Open(f+"-new", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, mode))
+			return closeOpened(unix.Open(f+"-new", unix.O_CREAT|unix.O_WRONLY|unix.O_CLOEXEC, mode))
 		}},
 		{"openat2 with a mode", func(f string) error {
-			return opened(unix.Openat2(unix.AT_FDCWD, f+"-new", &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY | unix.O_CLOEXEC, Mode: mode}))
+			return closeOpened(unix.Openat2(unix.AT_FDCWD, f+"-new", &unix.OpenHow{Flags: unix.O_CREAT | unix.O_WRONLY | unix.O_CLOEXEC, Mode: mode}))
 		}},
 		{"a file without a name, linked", func(f string) error {
 			fd, err := unix.Open(p.Arg("W"), unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, mode)
@@ -156,7 +156,7 @@ func preload(p *Probe) {
 	}
 	for _, dir := range []string{"/etc", "/etc/ld.so.conf.d", "/usr/lib", "/usr/bin", "/usr/local/bin", "/etc/profile.d"} {
 		p.Try("make a file without a name in "+dir, func() error {
-			return opened(unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600))
+			return closeOpened(unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600))
 		})
 	}
 }
@@ -192,10 +192,10 @@ func writeAsOwner(p *Probe) {
 		p.Try("write "+path, func() error { return overwrite(path) })
 	}
 	for path := range strings.SplitSeq(p.Arg("read"), "\n") {
-		p.Try("open "+path, func() error { return opened(unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)) })
+		p.Try("open "+path, func() error { return closeOpened(unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)) })
 	}
 	p.Try("give a file away", func() error { return unix.Chown(p.In("W", "made", "file"), 12345, 12345) })
 	p.Try("make a file in /etc", func() error {
-		return opened(unix.Open("/etc", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600))
+		return closeOpened(unix.Open("/etc", unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600))
 	})
 }

@@ -38,8 +38,8 @@ func procActions() map[string]Action {
 	}
 }
 
-// others returns the other processes that /proc shows.
-func others() []int {
+// otherPIDs returns the other processes that /proc shows.
+func otherPIDs() []int {
 	entries, _ := os.ReadDir("/proc")
 	var out []int
 	for _, e := range entries {
@@ -80,7 +80,7 @@ func targets(p *Probe) []int {
 // environs prints the variables that rows plant, and no others: the rest of an
 // environment is private.
 func environs(p *Probe) {
-	for _, pid := range append(others(), os.Getpid()) {
+	for _, pid := range append(otherPIDs(), os.Getpid()) {
 		p.Read("environment of "+itoa(pid), func() ([]byte, error) {
 			b, err := os.ReadFile(ofProc(pid, "environ"))
 			var found [][]byte

@@ -201,12 +201,12 @@ func meddle(p *Probe) {
 	}
 	defer unix.Close(fd)
 	for target := range 3 {
-		p.Try("pidfd_getfd of "+itoa(target), func() error { return opened(unix.PidfdGetfd(fd, target, 0)) })
+		p.Try("pidfd_getfd of "+itoa(target), func() error { return closeOpened(unix.PidfdGetfd(fd, target, 0)) })
 	}
 	p.Try("process_madvise", func() error {
 		iov := [2]uint64{4096, 4096}
 		_, err := Raw(unix.SYS_PROCESS_MADVISE, uintptr(fd), Pointer(&iov), 1, unix.MADV_COLD, 0)
-		return answered(err)
+		return kernelAnswered(err)
 	})
 	p.Try("setns by pidfd", func() error { return unix.Setns(fd, unix.CLONE_NEWUTS) })
 }
@@ -233,7 +233,7 @@ func findSibling(p *Probe) {
 	p.Control("the sibling is there", func() error { return p.await("ready") })
 	defer func() { _ = create(p.In("W", "found")) }()
 	found := 0
-	for _, pid := range others() {
+	for _, pid := range otherPIDs() {
 		line, err := os.ReadFile(ofProc(pid, "cmdline"))
 		if err != nil || !bytes.Contains(line, []byte("wait-sibling\x00")) || !bytes.Contains(line, []byte(p.Arg("name"))) {
 			continue
@@ -270,7 +270,7 @@ func perfEvents(p *Probe) {
 		p.Try("measure "+a.name, func() error {
 			attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Bits: a.bits}
 			attr.Size = unix.PERF_ATTR_SIZE_VER1
-			return opened(unix.PerfEventOpen(&attr, a.pid, a.cpu, -1, unix.PERF_FLAG_FD_CLOEXEC))
+			return closeOpened(unix.PerfEventOpen(&attr, a.pid, a.cpu, -1, unix.PERF_FLAG_FD_CLOEXEC))
 		})
 	}
 }
@@ -324,5 +324,5 @@ func ownProcesses(p *Probe) {
 		_, err := Forked([]Call{C(unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 5)})
 		return err
 	})
-	p.Try("a descriptor of itself", func() error { return opened(unix.PidfdOpen(os.Getpid(), 0)) })
+	p.Try("a descriptor of itself", func() error { return closeOpened(unix.PidfdOpen(os.Getpid(), 0)) })
 }

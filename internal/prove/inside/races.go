@@ -66,7 +66,7 @@ func (p *Probe) raced(name string, count int, honest time.Duration, f func() err
 	} else {
 		r.Done = true
 	}
-	p.say(r)
+	p.emit(r)
 }
 
 // goesOn reports whether a race that began then and was tried so often goes on: for
@@ -77,8 +77,8 @@ func (p *Probe) goesOn(tried int, begun time.Time, usual time.Duration) bool {
 	return took < usual || tried < least && took < usual+12*time.Second // before the row's time is up
 }
 
-// honestly returns how long f takes: the median of several runs.
-func honestly(f func()) time.Duration {
+// medianTime returns how long f takes: the median of several runs.
+func medianTime(f func()) time.Duration {
 	var took [21]time.Duration
 	for i := range took {
 		begun := time.Now()
@@ -103,7 +103,7 @@ func swapAndWrite(p *Probe) {
 		_ = os.WriteFile(file, []byte(mark), 0o644)
 		tried++
 	}
-	honest := honestly(try)
+	honest := medianTime(try)
 	var stop atomic.Bool
 	swapped := make(chan swaps)
 	go func() { swapped <- keepSwapping(&stop, how, name, other) }()
@@ -229,7 +229,7 @@ func stay(p *Probe) {
 		c := exec.Command(os.Args[0], "-child", p.nonce, "stay", "path="+p.Arg("path"), "way="+way, "generation="+itoa(generation+1))
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if way == "chain" {
-			note(p.Arg("path"))
+			appendMark(p.Arg("path"))
 			time.Sleep(50 * time.Millisecond)
 		}
 		_ = c.Start()
@@ -251,8 +251,8 @@ func stay(p *Probe) {
 	}
 }
 
-// note appends to a file, which is created the first time.
-func note(path string) {
+// appendMark appends to a file, which is created the first time.
+func appendMark(path string) {
 	if f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644); err == nil {
 		_, _ = f.WriteString(".")
 		f.Close()

@@ -74,10 +74,10 @@ func tellAll(p *Probe, deeds []Deed) {
 	p.Try("do what is to be told", func() error { return nil })
 }
 
-// place makes deeds with names below a directory.
-type place string
+// deedDir makes deeds with names below a directory.
+type deedDir string
 
-func (dir place) path(name string) string { return filepath.Join(string(dir), name) }
+func (dir deedDir) path(name string) string { return filepath.Join(string(dir), name) }
 
 // open opens a file and closes it.
 func open(path string, flags int) error {
@@ -90,7 +90,7 @@ func open(path string, flags int) error {
 
 // fileDeeds change what is in the workspace.
 func fileDeeds(p *Probe) []Deed {
-	w, given := place(p.Arg("W")), place(p.In("W", "given"))
+	w, given := deedDir(p.Arg("W")), deedDir(p.In("W", "given"))
 	file := func(what, action, object string, do func(path string) error) Deed {
 		return Deed{Kind: "file", What: what, Action: action, Object: object, do: func() error { return do(object) }}
 	}
@@ -142,7 +142,7 @@ func exchange(a, b string) error {
 // nameDeeds fail in the workspace for reasons of their own, which are not
 // denials.
 func nameDeeds(p *Probe) []Deed {
-	w, given := place(p.Arg("W")), place(p.In("W", "given"))
+	w, given := deedDir(p.Arg("W")), deedDir(p.In("W", "given"))
 	dir := given.path("dir")
 	fail := func(what, action, object string, do func(path string) error) Deed {
 		return Deed{Kind: "failure", What: what, Action: action, Object: object, do: func() error { return do(object) }}

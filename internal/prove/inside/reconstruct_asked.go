@@ -51,8 +51,8 @@ func hookCommands(moment string) []string {
 	return out
 }
 
-// hooked passes a call to hooks; EACCES if one of them denies it.
-func hooked(moment string, call any) error {
+// callHooks passes a call to hooks; EACCES if one of them denies it.
+func callHooks(moment string, call any) error {
 	text, err := json.Marshal(call)
 	if err != nil {
 		return err
@@ -85,14 +85,14 @@ type toolCall struct {
 // use calls a tool as an agent does: the hook is asked, and if it does not
 // object, the tool is used and its result reported.
 func (c toolCall) use(do func() error) error {
-	if err := hooked("PreToolUse", c); err != nil {
+	if err := callHooks("PreToolUse", c); err != nil {
 		return err
 	}
 	if err := do(); err != nil {
 		return err
 	}
 	c.Response = map[string]any{"stdout": "done"}
-	return hooked("PostToolUse", c)
+	return callHooks("PostToolUse", c)
 }
 
 // toolDeeds call tools, and run the commands that they are given.
@@ -112,9 +112,9 @@ func toolDeeds(p *Probe) []Deed {
 	result := func(id, tool string) Deed {
 		return Deed{Kind: "tool call", What: "what came back of " + id, Action: "tool.result", Object: tool, Quiet: true, By: map[string]string{"id": id}, do: nothing}
 	}
-	w := place(p.Arg("W"))
+	w := deedDir(p.Arg("W"))
 	silence := call("a tool that nobody answers about", "t15", "Task", true, map[string]any{"prompt": Waited + " t15"}, nothing)
-	silence.do = begun(silence.do)
+	silence.do = startBlocking(silence.do)
 	return []Deed{
 		shell("a command", "t1", "echo deed t1", false), result("t1", "Bash"),
 		shell("a command with quotes", "t2", "echo 'it is' \"deed\" t2", false), result("t2", "Bash"),
@@ -135,9 +135,9 @@ func toolDeeds(p *Probe) []Deed {
 	}
 }
 
-// decided returns the deeds for something that needs a decision: one for the
+// decisionDeeds returns the deeds for something that needs a decision: one for the
 // event of the decision, and one for the event of the deed, which is done once.
-func decided(kind, what, decision string, d Deed, says map[string]string) []Deed {
+func decisionDeeds(kind, what, decision string, d Deed, says map[string]string) []Deed {
 	var came error
 	do := d.do
 	d.Kind, d.What, d.Quiet = kind, what, true
@@ -150,8 +150,8 @@ func decided(kind, what, decision string, d Deed, says map[string]string) []Deed
 	return []Deed{first, d}
 }
 
-// patient requests something, and waits longer than the decision may take.
-func patient(host, path string) error {
+// requestPatiently requests something, and waits longer than the decision may take.
+func requestPatiently(host, path string) error {
 	c, err := dialDirect("tcp", host, "80")
 	if err != nil {
 		return denial(err)
@@ -163,7 +163,7 @@ func patient(host, path string) error {
 	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, host); err != nil {
 		return denial(err)
 	}
-	return greeted(io.ReadAll(io.LimitReader(c, 64<<10)))
+	return checkGreeting(io.ReadAll(io.LimitReader(c, 64<<10)))
 }
 
 // byShell has a shell exec a program. A Go process that did so itself would stall while
@@ -185,8 +185,8 @@ func decidedOn(p *Probe, word string) []Deed {
 	return []Deed{
 		{What: "a program", Action: "proc.exec", Object: program, do: func() error { return byShell(program) }},
 		{What: "a file outside", Action: "file.write", Object: file, do: func() error { return open(file, unix.O_WRONLY|unix.O_CREAT) }},
-		{What: "a host that no rule has", Action: "net.connect", Object: host + ":80", do: func() error { return patient(host, "/") }},
-		{What: "a request", Action: "net.request", Object: "allowed.test:80", By: map[string]string{"path": path}, do: func() error { return patient("allowed.test", path) }},
+		{What: "a host that no rule has", Action: "net.connect", Object: host + ":80", do: func() error { return requestPatiently(host, "/") }},
+		{What: "a request", Action: "net.request", Object: "allowed.test:80", By: map[string]string{"path": path}, do: func() error { return requestPatiently("allowed.test", path) }},
 	}
 }
 
@@ -198,17 +198,17 @@ func approvalDeeds(p *Probe) []Deed {
 		for _, d := range decidedOn(p, word) {
 			d.Denied = word != Granted
 			if word == Waited {
-				outcome, d.do = "timeout", begun(d.do)
+				outcome, d.do = "timeout", startBlocking(d.do)
 			}
-			out = append(out, decided("approval", d.What+", "+word, "approval.answer", d, map[string]string{"outcome": outcome})...)
+			out = append(out, decisionDeeds("approval", d.What+", "+word, "approval.answer", d, map[string]string{"outcome": outcome})...)
 		}
 	}
 	return out
 }
 
-// begun starts something that blocks until it is answered, and returns a function
+// startBlocking starts something that blocks until it is answered, and returns a function
 // that waits for its end.
-func begun(do func() error) func() error {
+func startBlocking(do func() error) func() error {
 	c := make(chan error, 1)
 	go func() { c <- do() }()
 	return func() error { return <-c }
@@ -219,12 +219,12 @@ func ruleDeeds(p *Probe) []Deed {
 	deeds := decidedOn(p, "deny")[:1]
 	deeds = append(deeds,
 		Deed{What: "a command", Action: "proc.exec", Object: "/bin/sh", Shown: "deed-denied", do: func() error { return start("/bin/sh", "-c", "exit 0", "deed-denied") }},
-		Deed{What: "a host that is allowed", Action: "net.connect", Object: "deny.wild.test:80", do: func() error { return patient("deny.wild.test", "/") }},
-		Deed{What: "a request", Action: "net.request", Object: "allowed.test:80", By: map[string]string{"path": "/deny/r1"}, do: func() error { return patient("allowed.test", "/deny/r1") }})
+		Deed{What: "a host that is allowed", Action: "net.connect", Object: "deny.wild.test:80", do: func() error { return requestPatiently("deny.wild.test", "/") }},
+		Deed{What: "a request", Action: "net.request", Object: "allowed.test:80", By: map[string]string{"path": "/deny/r1"}, do: func() error { return requestPatiently("allowed.test", "/deny/r1") }})
 	var out []Deed
 	for _, d := range deeds {
 		d.Denied = true
-		out = append(out, decided("refusal", d.What, "approval.rule", d, map[string]string{"outcome": "rule"})...)
+		out = append(out, decisionDeeds("refusal", d.What, "approval.rule", d, map[string]string{"outcome": "rule"})...)
 	}
 	return out
 }

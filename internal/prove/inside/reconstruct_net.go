@@ -70,8 +70,8 @@ func queryDeeds() []Deed {
 	}
 }
 
-// greeted reports whether an allowed server answered.
-func greeted(reply []byte, err error) error {
+// checkGreeting reports whether an allowed server answered.
+func checkGreeting(reply []byte, err error) error {
 	if err := judgeControl(reply, err); err != nil {
 		return denial(err)
 	}
@@ -87,9 +87,9 @@ func requestDeeds() []Deed {
 		}
 		return d
 	}
-	gets := func(door, url string) func() error { return func() error { return greeted(fetch(door, url)) } }
-	sends := func(line string) func() error { return func() error { return greeted(say(line)) } }
-	tls := func(line string) func() error { return func() error { return greeted(overTLS(line)) } }
+	gets := func(door, url string) func() error { return func() error { return checkGreeting(fetch(door, url)) } }
+	sends := func(line string) func() error { return func() error { return checkGreeting(sayLine(line)) } }
+	tls := func(line string) func() error { return func() error { return checkGreeting(overTLS(line)) } }
 	raw := func(place, method, path string) string {
 		return place + ` "` + method + " " + path + ` HTTP/1.1\r\nHost: ` + strings.TrimSuffix(place, ":80") + `\r\nConnection: close\r\n\r\n"`
 	}
@@ -129,11 +129,11 @@ func requestDeeds() []Deed {
 func smuggledDeeds() []Deed {
 	smuggled := func(what, action, place string, by map[string]string, line string) Deed {
 		return Deed{Kind: "smuggled", What: what, Action: action, Object: place, Denied: true, Quiet: true, By: by, do: func() error {
-			reply, err := say(line)
+			reply, err := sayLine(line)
 			if i := bytes.LastIndex(reply, []byte("HTTP/")); i > 0 { // the answer to the last request counts
 				reply = reply[i:]
 			}
-			return greeted(reply, err)
+			return checkGreeting(reply, err)
 		}}
 	}
 	request := func(what, path, line string) Deed {

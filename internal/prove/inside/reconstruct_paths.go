@@ -11,7 +11,7 @@ import (
 
 // linkDeeds use links, dots and other spellings.
 func linkDeeds(p *Probe) []Deed {
-	w, given, o := place(p.Arg("W")), place(p.In("W", "given")), place(p.Arg("O"))
+	w, given, o := deedDir(p.Arg("W")), deedDir(p.In("W", "given")), deedDir(p.Arg("O"))
 	// through makes a link and writes, or reads, through it.
 	through := func(name, to string, flags int) func() error {
 		return func() error { return errors.Join(unix.Symlink(to, w.path(name)), open(w.path(name), flags)) }
@@ -38,7 +38,7 @@ func linkDeeds(p *Probe) []Deed {
 
 // outsideDeeds target what is not in view, and what is there only for reading.
 func outsideDeeds(p *Probe) []Deed {
-	o, w, s, r := place(p.Arg("O")), place(p.In("W", "given")), place(p.In("S", "sibling")), place(p.Arg("R"))
+	o, w, s, r := deedDir(p.Arg("O")), deedDir(p.In("W", "given")), deedDir(p.In("S", "sibling")), deedDir(p.Arg("R"))
 	var out []Deed
 	read := func(what, path string) {
 		out = append(out, Deed{Kind: "read refused", What: what, Action: "file.open|file.lookup", Object: path, Denied: true, do: func() error { return open(path, unix.O_RDONLY) }})
@@ -82,7 +82,7 @@ func outsideDeeds(p *Probe) []Deed {
 
 // protectedDeeds target what the host would execute.
 func protectedDeeds(p *Probe) []Deed {
-	git := place(p.In("W", ".git"))
+	git := deedDir(p.In("W", ".git"))
 	var out []Deed
 	try := func(what, action, name string, do func(path string) error) {
 		path := git.path(name)
@@ -99,7 +99,7 @@ func protectedDeeds(p *Probe) []Deed {
 
 // privateDeeds change what is lost with the run.
 func privateDeeds(p *Probe) []Deed {
-	h := place(p.Arg("H"))
+	h := deedDir(p.Arg("H"))
 	var out []Deed
 	try := func(what, action, path string, do func(path string) error) {
 		out = append(out, Deed{Kind: "private", What: what, Action: action, Object: path, Kept: true, do: func() error { return do(path) }})

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ended returns how an awaited program ended: a status or a signal.
-func ended(err error) string {
+// describeEnd returns how an awaited program ended: a status or a signal.
+func describeEnd(err error) string {
 	var e *exec.ExitError
 	if errors.As(err, &e) {
 		if s, ok := e.Sys().(interface {
@@ -35,9 +35,9 @@ func ended(err error) string {
 
 // programDeeds execute programs, and files that are not programs.
 func programDeeds(p *Probe) []Deed {
-	w := place(p.Arg("W"))
+	w := deedDir(p.Arg("W"))
 	run := func(what, shown string, argv ...string) Deed {
-		return Deed{Kind: "program", What: what, Action: "proc.exec", Object: argv[0], Shown: shown, status: ended, do: exec.Command(argv[0], argv[1:]...).Run}
+		return Deed{Kind: "program", What: what, Action: "proc.exec", Object: argv[0], Shown: shown, status: describeEnd, do: exec.Command(argv[0], argv[1:]...).Run}
 	}
 	script := func(name, text string, mode os.FileMode) string {
 		_ = os.WriteFile(w.path(name), []byte(text), mode) // a missing script fails when executed
@@ -53,10 +53,10 @@ func programDeeds(p *Probe) []Deed {
 		{Kind: "program", What: "a program that is not there", Action: "proc.exec", Object: w.path("x-none"), do: func() error { return start(w.path("x-none"), "x") }},
 		{Kind: "program", What: "a file that is no program", Action: "proc.exec", Denied: true, Object: script("x-plain", "no program\n", 0o644), do: func() error { return start(w.path("x-plain"), "x") }},
 		{Kind: "program", What: "a program outside", Action: "proc.exec", Object: p.In("O", "tool"), Denied: true, do: func() error { return start(p.In("O", "tool"), "x") }},
-		{Kind: "memfd", What: "a program in memory", Action: "proc.exec", Shown: "deed-memory", status: ended, do: func() error { return inMemory("/bin/true", "deed-memory", 0) }},
-		{Kind: "memfd", What: "a sealed program in memory", Action: "proc.exec", Shown: "deed-sealed", status: ended, do: func() error { return inMemory("/bin/true", "deed-sealed", unix.F_SEAL_WRITE|unix.F_SEAL_SEAL) }},
-		{Kind: "memfd", What: "a program in memory that fails", Action: "proc.exec", Shown: "deed-false", status: ended, do: func() error { return inMemory("/bin/false", "deed-false", 0) }},
-		{Kind: "memfd", What: "a script in memory", Action: "proc.exec", Shown: "deed-lines", status: ended, do: func() error { return inMemory(w.path("x-script"), "deed-lines", 0) }},
+		{Kind: "memfd", What: "a program in memory", Action: "proc.exec", Shown: "deed-memory", status: describeEnd, do: func() error { return inMemory("/bin/true", "deed-memory", 0) }},
+		{Kind: "memfd", What: "a sealed program in memory", Action: "proc.exec", Shown: "deed-sealed", status: describeEnd, do: func() error { return inMemory("/bin/true", "deed-sealed", unix.F_SEAL_WRITE|unix.F_SEAL_SEAL) }},
+		{Kind: "memfd", What: "a program in memory that fails", Action: "proc.exec", Shown: "deed-false", status: describeEnd, do: func() error { return inMemory("/bin/false", "deed-false", 0) }},
+		{Kind: "memfd", What: "a script in memory", Action: "proc.exec", Shown: "deed-lines", status: describeEnd, do: func() error { return inMemory(w.path("x-script"), "deed-lines", 0) }},
 	}
 	for _, name := range []string{"HUP", "INT", "KILL", "USR1", "TERM"} {
 		d := run("a program that "+name+" ends", "deed-"+name, "/bin/sh", "-c", "kill -"+name+" $$", "deed-"+name)
@@ -68,7 +68,7 @@ func programDeeds(p *Probe) []Deed {
 
 // chainDeeds are programs that execute programs: the record must tell which
 // executed which.
-func chainDeeds(w place) []Deed {
+func chainDeeds(w deedDir) []Deed {
 	var deeds []Deed
 	for i, shown := range []string{"deed-1", "deed-2", "deed-3"} {
 		d := Deed{Kind: "chain", What: "program " + strconv.Itoa(i+1) + " of a chain", Action: "proc.exec", Object: "/bin/sh", Shown: shown, do: func() error { return nil }}
@@ -149,7 +149,7 @@ func archiveDeeds(p *Probe) []Deed {
 		return Deed{Kind: "archive", What: what, Action: "file.write", Object: object, Denied: denied, do: do, status: made}
 	}
 	plain := deed("unpacked", p.In("W", "t-dir", "file"), false, unpack("t1.tar", tarOf("t-dir/file", "")))
-	climbs := deed("unpacked beside", p.In("S", "sibling", "t-slip"), true, unpack("t2.tar", tarOf(up(p)+"/sibling/t-slip", ""), "-P"))
+	climbs := deed("unpacked beside", p.In("S", "sibling", "t-slip"), true, unpack("t2.tar", tarOf(pathUp(p)+"/sibling/t-slip", ""), "-P"))
 	absolute := deed("unpacked by an absolute name", p.In("H", "t-home"), false, unpack("t3.tar", tarOf(p.In("H", "t-home"), ""), "-P"))
 	absolute.Kept = true
 	linked := deed("unpacked through a link", p.In("O", "t-link"), true, unpack("t4.tar", tarOf("t-way/t-link", p.Arg("O")), "-P", "--keep-directory-symlink"))
@@ -173,8 +173,8 @@ func tarOf(name, link string) func(io.Writer) {
 	}
 }
 
-// up returns the way from W to S.
-func up(p *Probe) string {
+// pathUp returns the way from W to S.
+func pathUp(p *Probe) string {
 	rest := strings.TrimPrefix(p.Arg("W"), p.Arg("S")+"/")
 	return strings.TrimSuffix(strings.Repeat("../", strings.Count(rest, "/")+1), "/")
 }

@@ -14,7 +14,7 @@ const deedPort = 47101
 
 // socketDeeds connect to other processes and hosts.
 func socketDeeds(p *Probe) []Deed {
-	w := place(p.Arg("W"))
+	w := deedDir(p.Arg("W"))
 	unixAt := func(name string) *unix.SockaddrUnix { return &unix.SockaddrUnix{Name: name} }
 	here := func(port int) *unix.SockaddrInet4 {
 		return &unix.SockaddrInet4{Port: deedPort + port, Addr: [4]byte{127, 0, 0, 1}}
@@ -52,8 +52,8 @@ func reach(family int, to unix.Sockaddr) error {
 	return withSocket(family, unix.SOCK_STREAM, 0, func(fd int) error { return unix.Connect(fd, to) })
 }
 
-// nobody is higher than any PID (PID_MAX_LIMIT of Linux).
-const nobody = 1<<22 + 1
+// unusedPID is higher than any PID (PID_MAX_LIMIT of Linux).
+const unusedPID = 1<<22 + 1
 
 // callDeeds make system calls that a boundary refuses, with arguments that change
 // nothing without one.
@@ -67,7 +67,7 @@ func callDeeds() []Deed {
 		call("mount", unix.SYS_MOUNT, 0, 0, 0, 0, 0),
 		call("pivot_root", unix.SYS_PIVOT_ROOT, 0, 0),
 		call("chroot", unix.SYS_CHROOT, 0),
-		call("ptrace", unix.SYS_PTRACE, unix.PTRACE_ATTACH, nobody, 0, 0),
+		call("ptrace", unix.SYS_PTRACE, unix.PTRACE_ATTACH, unusedPID, 0, 0),
 		call("bpf", unix.SYS_BPF, 0, 0, 0),
 		call("keyctl", unix.SYS_KEYCTL, 0, 0, 0, 0, 0),
 		call("perf_event_open", unix.SYS_PERF_EVENT_OPEN, 0, 0, 0, 0, 0),

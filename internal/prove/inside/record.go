@@ -136,22 +136,22 @@ func renameOver(p *Probe, path string) error {
 // recordLive waits until the outside has listed the parts of the running
 // launcher, one per line: "path P", "socket P", "pid N" and "fd PID/N".
 func recordLive(p *Probe) {
-	var said []byte
+	var listing []byte
 	p.Control("say that it is up", func() error { return create(p.In("W", "up")) })
 	for range 600 {
 		if b, err := os.ReadFile(p.In("W", "live")); err == nil && strings.HasSuffix(string(b), "\nend\n") {
-			said = b
+			listing = b
 			break
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	p.Control("the outside has said what there is", func() error {
-		if said == nil {
+		if listing == nil {
 			return unix.ENOENT
 		}
 		return nil
 	})
-	for line := range strings.Lines(string(said)) {
+	for line := range strings.Lines(string(listing)) {
 		kind, what, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch kind {
 		case "path":
@@ -349,9 +349,9 @@ const addrNoRandomize = 0x0040000
 
 // personality sets one and restores the old one.
 func personality(to uintptr) error {
-	old, _, no := unix.Syscall(unix.SYS_PERSONALITY, to, 0, 0)
-	if no != 0 {
-		return no
+	old, _, errno := unix.Syscall(unix.SYS_PERSONALITY, to, 0, 0)
+	if errno != 0 {
+		return errno
 	}
 	_, _, _ = unix.Syscall(unix.SYS_PERSONALITY, old, 0, 0)
 	return nil
@@ -359,18 +359,18 @@ func personality(to uintptr) error {
 
 // talk makes every kind of call that names the peer of a socket. No peer answers.
 func talk(p *Probe) {
-	say := func(name string, f func() error) { p.Note(name, []byte(ErrnoName(f()))) }
+	noteErrno := func(name string, f func() error) { p.Note(name, []byte(ErrnoName(f()))) }
 	tcp := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}
 	udp := &unix.SockaddrInet4{Port: 7, Addr: [4]byte{127, 0, 0, 1}}
 	with := func(family, kind int, f func(fd int) error) func() error {
 		return func() error { return withSocket(family, kind|unix.SOCK_CLOEXEC, 0, f) }
 	}
-	say("connect", with(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error { return unix.Connect(fd, tcp) }))
-	say("send", with(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error { return unix.Sendto(fd, []byte("x"), 0, udp) }))
-	say("bind", with(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error {
+	noteErrno("connect", with(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error { return unix.Connect(fd, tcp) }))
+	noteErrno("send", with(unix.AF_INET, unix.SOCK_DGRAM, func(fd int) error { return unix.Sendto(fd, []byte("x"), 0, udp) }))
+	noteErrno("bind", with(unix.AF_INET, unix.SOCK_STREAM, func(fd int) error {
 		return unix.Bind(fd, &unix.SockaddrInet4{Port: 47011, Addr: [4]byte{127, 0, 0, 1}})
 	}))
-	say("connect by name", with(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error {
+	noteErrno("connect by name", with(unix.AF_UNIX, unix.SOCK_STREAM, func(fd int) error {
 		return unix.Connect(fd, &unix.SockaddrUnix{Name: "@probe-nobody"})
 	}))
 	p.Try("talk", func() error { return nil })

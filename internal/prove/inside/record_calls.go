@@ -17,27 +17,27 @@ func recordCalls() map[string]Action {
 // talkMessages sends to addresses with every call that takes one in a message.
 func talkMessages(p *Probe) {
 	iov := oneByte()
-	say := func(name string, kind int, f func(fd uintptr) error) {
+	noteErrno := func(name string, kind int, f func(fd uintptr) error) {
 		err := withSocket(unix.AF_INET, kind, 0, func(fd int) error { return f(uintptr(fd)) })
 		p.Note(name, []byte(ErrnoName(err)))
 	}
 	many := []mmsghdr{messageTo(portOfLoopback(47022), iov), messageTo(portOfLoopback(47023), iov)}
 	one := messageTo(portOfLoopback(47021), iov)
-	say("sendmsg", unix.SOCK_DGRAM, func(fd uintptr) error {
+	noteErrno("sendmsg", unix.SOCK_DGRAM, func(fd uintptr) error {
 		_, err := Raw(unix.SYS_SENDMSG, fd, Pointer(&one.header), 0)
 		return err
 	})
-	say("sendmmsg", unix.SOCK_DGRAM, func(fd uintptr) error {
+	noteErrno("sendmmsg", unix.SOCK_DGRAM, func(fd uintptr) error {
 		_, err := Raw(unix.SYS_SENDMMSG, fd, Pointer(&many[0]), 2, 0)
 		return err
 	})
 	fast := messageTo(portOfLoopback(47024), iov)
-	say("sendmsg with fast open", unix.SOCK_STREAM, func(fd uintptr) error {
+	noteErrno("sendmsg with fast open", unix.SOCK_STREAM, func(fd uintptr) error {
 		_, err := Raw(unix.SYS_SENDMSG, fd, Pointer(&fast.header), unix.MSG_FASTOPEN)
 		return err
 	})
 	address := portOfLoopback(47025)
-	say("sendto with fast open", unix.SOCK_STREAM, func(fd uintptr) error {
+	noteErrno("sendto with fast open", unix.SOCK_STREAM, func(fd uintptr) error {
 		_, err := Raw(unix.SYS_SENDTO, fd, Pointer(iov.Base), 1, unix.MSG_FASTOPEN, Pointer(address), unix.SizeofSockaddrInet4)
 		return err
 	})

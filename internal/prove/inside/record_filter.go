@@ -23,7 +23,7 @@ func withFilter(flags uintptr, prog ...unix.SockFilter) (int, error) {
 	return int(r), err
 }
 
-func returns(action uint32) unix.SockFilter {
+func returnAction(action uint32) unix.SockFilter {
 	return unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: action}
 }
 
@@ -49,7 +49,7 @@ func listeners(p *Probe) {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread() // and never unlocked: the thread ends with this function
-		fd, err := withFilter(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, returns(unix.SECCOMP_RET_ALLOW))
+		fd, err := withFilter(unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, returnAction(unix.SECCOMP_RET_ALLOW))
 		if err == nil {
 			unix.Close(fd)
 		}
@@ -71,7 +71,7 @@ func ownFilter(p *Probe) {
 			_, err := withFilter(0,
 				unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0},
 				unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_MKDIRAT, Jf: 1},
-				returns(action), returns(unix.SECCOMP_RET_ALLOW))
+				returnAction(action), returnAction(unix.SECCOMP_RET_ALLOW))
 			if err == nil {
 				err = unix.Mkdir(p.In("W", "under-"+name), 0o755)
 			}

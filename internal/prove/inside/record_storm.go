@@ -155,7 +155,7 @@ func refusedStorm(p *Probe) {
 	}()
 	const threads = 16
 	for name, call := range refusedCalls(p) {
-		honest := honestly(func() { _ = call() })
+		honest := medianTime(func() { _ = call() })
 		answers := stormOf(call, threads, most(p))
 		p.raced(name+" in a storm", threads*most(p), honest, func() error { return worst(answers) })
 	}
@@ -172,10 +172,10 @@ func stormOf(call func() error, threads, rounds int) map[error]int {
 		done.Go(func() {
 			runtime.LockOSThread()
 			for range rounds {
-				var no unix.Errno
+				var errno unix.Errno
 				err := call()
-				if errors.As(err, &no) {
-					err = no
+				if errors.As(err, &errno) {
+					err = errno
 				}
 				mu.Lock()
 				answers[err]++
@@ -222,7 +222,7 @@ func registerRace(p *Probe) {
 	}()
 	runtime.LockOSThread() // a personality belongs to a thread
 	defer runtime.UnlockOSThread()
-	honest := honestly(func() { _, _ = Raw(unix.SYS_PERSONALITY, 0xffffffff) })
+	honest := medianTime(func() { _, _ = Raw(unix.SYS_PERSONALITY, 0xffffffff) })
 	for range most(p) {
 		_, _ = Raw(unix.SYS_PERSONALITY, uintptr(arg.Load()))
 	}
@@ -256,7 +256,7 @@ func pathRace(p *Probe) {
 	stop := make(chan struct{})
 	var done sync.WaitGroup
 	copy(path, inside)
-	honest := honestly(func() { // the allowed name, unchanged
+	honest := medianTime(func() { // the allowed name, unchanged
 		if fd, err := unix.Open(inside, unix.O_WRONLY|unix.O_CLOEXEC, 0); err == nil {
 			unix.Close(fd)
 		}

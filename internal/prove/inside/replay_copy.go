@@ -34,15 +34,15 @@ func (s *Stage) copyWorld(world *os.Root, to string) error {
 			return err
 		}
 		at := filepath.Join(world.Name(), name)
-		if at == s.Marks || d.IsDir() && s.left(at) {
-			return skip(d)
+		if at == s.Marks || d.IsDir() && s.leftOut(at) {
+			return skipEntry(d)
 		}
 		info, err := world.Lstat(name)
 		if err != nil {
 			return err
 		}
 		if names, size = names+1, size+min(info.Size(), copiedWhole); names > copiedNames || size > copiedBytes {
-			return fmt.Errorf("there is more than %d names or %d bytes", copiedNames, copiedBytes)
+			return fmt.Errorf("there are more than %d names or %d bytes", copiedNames, copiedBytes)
 		}
 		if err := s.copyOne(world, name, filepath.Join(to, name), info); err != nil {
 			return err
@@ -54,14 +54,14 @@ func (s *Stage) copyWorld(world *os.Root, to string) error {
 	})
 }
 
-func skip(d fs.DirEntry) error {
+func skipEntry(d fs.DirEntry) error {
 	if d.IsDir() {
 		return fs.SkipDir
 	}
 	return nil
 }
 
-func (s *Stage) left(path string) bool {
+func (s *Stage) leftOut(path string) bool {
 	for _, dir := range s.Leave {
 		if path == dir {
 			return true

@@ -37,11 +37,11 @@ func replayPlant(p *Probe) {
 	}
 	head, _ := os.ReadFile(p.In("W", ".git", "refs", "heads", "main"))
 	for _, f := range plants {
-		path := p.in(f.At)
+		path := p.expandPath(f.At)
 		text := strings.NewReplacer("{trip}", p.Arg("trip")+" "+f.Name(), "{W}", p.Arg("W"), "{H}", p.Arg("H"), "{O}", p.Arg("O"), "{head}", strings.TrimSpace(string(head))).Replace(f.Text)
 		wrote := false
 		p.Try("plant "+path, func() error {
-			err := plantAt(path, text, p.in(f.Link))
+			err := plantAt(path, text, p.expandPath(f.Link))
 			wrote = err == nil
 			return err
 		})
@@ -50,13 +50,13 @@ func replayPlant(p *Probe) {
 		}
 		p.Try("put another in the place of "+path, func() error {
 			other := path + ".new"
-			return errors.Join(plantAt(other, text, p.in(f.Link)), os.Rename(other, path))
+			return errors.Join(plantAt(other, text, p.expandPath(f.Link)), os.Rename(other, path))
 		})
 	}
 }
 
-// in expands a path that begins with the letter of a directory.
-func (p *Probe) in(template string) string {
+// expandPath expands a path that begins with the letter of a directory.
+func (p *Probe) expandPath(template string) string {
 	root, rest, _ := strings.Cut(template, "/")
 	if at := p.Arg(root); at != "" && rest != "" {
 		return filepath.Join(at, rest)

@@ -71,21 +71,21 @@ const (
 func PlayStage(in io.Reader, out io.Writer) int {
 	time.AfterFunc(longest, func() { os.Exit(4) })
 	runtime.LockOSThread()
-	say := json.NewEncoder(out)
+	enc := json.NewEncoder(out)
 	var s Stage
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
-		_ = say.Encode(Played{Error: "reading what to play: " + err.Error()})
+		_ = enc.Encode(Played{Error: "reading what to play: " + err.Error()})
 		return 2
 	}
 	if err := s.build(); err != nil {
-		_ = say.Encode(Played{Error: err.Error()})
+		_ = enc.Encode(Played{Error: err.Error()})
 		return 3
 	}
-	if say.Encode(Played{Name: StageReady}) != nil {
+	if enc.Encode(Played{Name: StageReady}) != nil {
 		return 1
 	}
-	s.play(func(p Played) { _ = say.Encode(p) })
-	_ = say.Encode(Played{Name: StageOver, Marks: s.marks()})
+	s.play(func(p Played) { _ = enc.Encode(p) })
+	_ = enc.Encode(Played{Name: StageOver, Marks: s.marks()})
 	return 0
 }
 
@@ -102,7 +102,7 @@ func (s *Stage) build() error {
 		return fmt.Errorf("keeping descriptors: %w", err)
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("keeping mounts private: %w", err)
+		return fmt.Errorf("making mounts private: %w", err)
 	}
 	var worlds []*os.Root // before a root is mounted over the first
 	for _, dir := range []string{s.World, s.Apart} {
@@ -118,7 +118,7 @@ func (s *Stage) build() error {
 	}
 	marks, err := clone(s.Marks, 0)
 	if err != nil {
-		return fmt.Errorf("cloning the place of marks: %w", err)
+		return fmt.Errorf("cloning the directory of marks: %w", err)
 	}
 	root := s.World
 	if err := unix.Mount("stage", root, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=256m,nr_inodes=65536,mode=755"); err != nil {
@@ -132,8 +132,8 @@ func (s *Stage) build() error {
 			return fmt.Errorf("copying what is replayed: %w", err)
 		}
 	}
-	if err := put(marks, root+s.Outside); err != nil {
-		return fmt.Errorf("putting the place of marks: %w", err)
+	if err := attachTree(marks, root+s.Outside); err != nil {
+		return fmt.Errorf("moving the directory of marks: %w", err)
 	}
 	if err := s.accounts(root); err != nil {
 		return fmt.Errorf("making an account: %w", err)
@@ -214,7 +214,7 @@ func clone(path string, attributes uint64) (int, error) {
 	return fd, nil
 }
 
-func put(tree int, at string) error {
+func attachTree(tree int, at string) error {
 	defer unix.Close(tree)
 	return unix.MoveMount(tree, "", unix.AT_FDCWD, at, unix.MOVE_MOUNT_F_EMPTY_PATH)
 }
@@ -235,7 +235,7 @@ func show(path, at string) error {
 		unix.Close(fd)
 		return err
 	}
-	return put(fd, at)
+	return attachTree(fd, at)
 }
 
 // accounts makes an account for the human, which programs such as ssh need.
@@ -280,8 +280,8 @@ func (s *Stage) lock() error {
 		}
 	}
 	for _, p := range [][2]uintptr{{unix.PR_SET_NO_NEW_PRIVS, 1}, {unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL}, {unix.PR_SET_DUMPABLE, 0}} {
-		if _, _, no := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, p[0], p[1], 0, 0, 0, 0); no != 0 {
-			return fmt.Errorf("giving up privileges: %w", no)
+		if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, p[0], p[1], 0, 0, 0, 0); errno != 0 {
+			return fmt.Errorf("giving up privileges: %w", errno)
 		}
 	}
 	syscall.Umask(0o022)

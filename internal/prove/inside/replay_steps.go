@@ -33,7 +33,7 @@ func (s *Stage) marks() int64 {
 
 // play plays the steps, one after the other. Processes that a step leaves running
 // are ended before the next.
-func (s *Stage) play(say func(Played)) {
+func (s *Stage) play(report func(Played)) {
 	until := time.Now().Add(s.Limit)
 	control := Step{Name: StageControl, Argv: s.Control, Dir: s.World, Limit: 5 * time.Second}
 	for _, step := range append([]Step{control}, s.Steps...) {
@@ -45,10 +45,10 @@ func (s *Stage) play(say func(Played)) {
 			step.Limit = min(left, 10*time.Second)
 		}
 		begun := time.Now()
-		p := s.one(step)
+		p := s.playStep(step)
 		endAll()
 		p.Name, p.Took, p.Marks = step.Name, time.Since(begun), s.marks()
-		say(p)
+		report(p)
 	}
 }
 
@@ -85,7 +85,7 @@ func executable(path string) bool {
 	return err == nil && !st.IsDir() && st.Mode()&0o111 != 0
 }
 
-func (s *Stage) one(step Step) Played {
+func (s *Stage) playStep(step Step) Played {
 	if len(step.Argv) == 0 {
 		return Played{Error: "no program"}
 	}

@@ -46,9 +46,9 @@ func exchangePrepared(p *Probe) {
 	p.Control("say that it runs", func() error { return create(p.In("W", "beside")) })
 	done := 0
 	for begun := time.Now(); !over.Load() && time.Since(begun) < time.Minute; {
-		for _, made := range appeared(fd, dirs) {
+		for _, made := range readAppeared(fd, dirs) {
 			dir, name := filepath.Split(made)
-			if known[made] || slices.Contains(skip, name) || !readable(made) {
+			if known[made] || slices.Contains(skip, name) || !isReadable(made) {
 				continue
 			}
 			known[made] = true
@@ -76,14 +76,14 @@ func makeReady(p *Probe, dir string) error {
 	return os.WriteFile(filepath.Join(dir, ready), []byte(p.Arg("evil")), 0o644)
 }
 
-// readable reports whether others may read path.
-func readable(path string) bool {
+// isReadable reports whether others may read path.
+func isReadable(path string) bool {
 	st, err := os.Lstat(path)
 	return err == nil && st.Mode()&0o044 != 0
 }
 
-// appeared reads the events of directories, by watch descriptor (inotify(7)).
-func appeared(fd int, dirs map[int32]string) (out []string) {
+// readAppeared reads the events of directories, by watch descriptor (inotify(7)).
+func readAppeared(fd int, dirs map[int32]string) (out []string) {
 	buf := make([]byte, 64<<10)
 	n, err := unix.Read(fd, buf)
 	if err != nil {

@@ -23,7 +23,7 @@ func AsProber(program []byte) ([]byte, error) {
 	before[len(before)-1] = asItself
 	i := bytes.Index(program, before)
 	if i < 0 || bytes.Contains(program[i+1:], before) {
-		return nil, errors.New("the program has no place, or two, that says what it is")
+		return nil, errors.New("the program has no role marker, or more than one")
 	}
 	out := bytes.Clone(program)
 	out[i+len(before)-1] = asProber

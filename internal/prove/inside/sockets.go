@@ -358,8 +358,8 @@ func ownSockets(p *Probe) {
 			return dial(unix.SOCK_STREAM, addr)
 		})
 	}
-	p.Try("an event counter", func() error { return opened(unix.Eventfd(0, unix.EFD_CLOEXEC)) })
-	p.Try("a file in memory", func() error { return opened(unix.MemfdCreate("x", unix.MFD_CLOEXEC)) })
+	p.Try("an event counter", func() error { return closeOpened(unix.Eventfd(0, unix.EFD_CLOEXEC)) })
+	p.Try("a file in memory", func() error { return closeOpened(unix.MemfdCreate("x", unix.MFD_CLOEXEC)) })
 	p.Try("shared memory by name", func() error {
 		path := "/dev/shm/own-" + p.nonce
 		defer os.Remove(path)

@@ -25,21 +25,21 @@ func supervisorActions() map[string]Action {
 		"end-by":        endBy,
 		"forge":         forge,
 		"neighbour":     neighbour,
-		"visit":         visit,
-		"plant-traps":   plantTraps,
+		"visit":         callNeighbour,
+		"plant-traps":   plantHostileFiles,
 		"inherited-api": inheritedAPI,
 		"tools-work":    toolsWork,
 		"terminal-pair": terminalPair,
 	}
 }
 
-// rest returns the command line after "--", for actions that start a launcher.
-func rest() []string { return os.Args[slices.Index(os.Args, "--")+1:] }
+// wrappedCommand returns the command line after "--", for actions that start a launcher.
+func wrappedCommand() []string { return os.Args[slices.Index(os.Args, "--")+1:] }
 
 // measure starts the rest of the command line and finally prints how much memory
 // its largest process had.
 func measure(*Probe) {
-	argv := rest()
+	argv := wrappedCommand()
 	c := exec.Command(argv[0], argv[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, os.Stdout, os.Stderr
 	err := c.Run()
@@ -78,7 +78,7 @@ func withoutCalls(p *Probe) {
 	prog = append(prog, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
 	runtime.LockOSThread() // the filter and the exec belong to this thread
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	argv := rest()
+	argv := wrappedCommand()
 	path, err := exec.LookPath(argv[0])
 	if err == nil {
 		err = unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -147,8 +147,8 @@ func neighbour(p *Probe) {
 	gone(p)
 }
 
-// visit tries to reach the neighbour.
-func visit(p *Probe) {
+// callNeighbour tries to reach the neighbour.
+func callNeighbour(p *Probe) {
 	for _, at := range [][2]string{{"tcp", p.Arg("tcp")}, {"unix", p.Arg("abstract")}} {
 		p.Read("call "+at[1], func() ([]byte, error) {
 			c, err := net.DialTimeout(at[0], at[1], 2*time.Second)
@@ -172,9 +172,9 @@ func visit(p *Probe) {
 	_ = os.WriteFile(p.In("W", "neighbour-may-go"), nil, 0o644)
 }
 
-// plantTraps leaves what a reader outside should not follow, wait for, read to
+// plantHostileFiles leaves what a reader outside should not follow, wait for, read to
 // the end or print.
-func plantTraps(p *Probe) {
+func plantHostileFiles(p *Probe) {
 	links := map[string]string{".mcp.json": p.In("H", ".ssh", "id_probe"), ".bashrc": p.In("O", "canary"), "CLAUDE.md": "/dev/zero",
 		"Makefile": "Makefile", ".vscode": p.In("O"), "out/report": p.In("H", ".ssh", "id_probe"), "package.json": p.In("H", ".aws", "credentials"),
 		".envrc": "/proc/self/environ", "Jenkinsfile": "/dev/stdin"}

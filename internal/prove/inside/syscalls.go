@@ -127,9 +127,9 @@ func callLists() map[string][]spelled {
 
 const noRandomAddresses = 0x40000
 
-// answered turns an answer of the kernel itself into success: a call that reached
+// kernelAnswered turns an answer of the kernel itself into success: a call that reached
 // it was not refused.
-func answered(err error) error {
+func kernelAnswered(err error) error {
 	switch name := ErrnoName(err); {
 	case err == nil, name == "EPERM", name == "EACCES", name == "ENOSYS", strings.HasPrefix(name, "SIG"):
 		return err
@@ -156,7 +156,7 @@ func calls(p *Probe) {
 			}
 			p.Try(c.name, func() error {
 				_, err := do([]Call{C(nr, c.args...)})
-				return answered(err)
+				return kernelAnswered(err)
 			})
 		}
 	}
@@ -233,7 +233,7 @@ func highBits(p *Probe) {
 			case "EAFNOSUPPORT", "EBADF":
 				return err
 			}
-			return answered(err)
+			return kernelAnswered(err)
 		})
 	}
 }

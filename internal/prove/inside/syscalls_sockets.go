@@ -16,7 +16,7 @@ func netlinks(p *Probe) {
 			continue
 		}
 		p.Try(fmt.Sprintf("netlink protocol %d", protocol), func() error {
-			return opened(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol))
+			return closeOpened(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocol))
 		})
 	}
 }
@@ -37,12 +37,12 @@ func rawSockets(p *Probe) {
 		{"DCCP", unix.AF_INET, unix.SOCK_DCCP, unix.IPPROTO_DCCP},
 	} {
 		p.Try(s.name, func() error {
-			return opened(unix.Socket(s.family, s.kind|unix.SOCK_CLOEXEC, s.protocol))
+			return closeOpened(unix.Socket(s.family, s.kind|unix.SOCK_CLOEXEC, s.protocol))
 		})
 	}
 }
 
-func opened(fd int, err error) error {
+func closeOpened(fd int, err error) error {
 	if err == nil {
 		unix.Close(fd)
 	}

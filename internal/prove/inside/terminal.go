@@ -136,7 +136,7 @@ func disciplines(p *Probe) {
 		for _, high := range []uintptr{0, 1 << 32} {
 			p.Try(fmt.Sprintf("line discipline %d, request %#x", n, unix.TIOCSETD|high), func() error {
 				_, err := Raw(unix.SYS_IOCTL, 0, unix.TIOCSETD|high, Pointer(&n))
-				return answered(err)
+				return kernelAnswered(err)
 			})
 		}
 	}
@@ -179,7 +179,7 @@ func printEscapes(p *Probe) {
 // ownTerminal is what editors and multiplexers need.
 func ownTerminal(p *Probe) {
 	p.Try("have a terminal", func() error { _, err := unix.IoctlGetTermios(0, unix.TCGETS); return err })
-	p.Try("open it by /dev/tty", func() error { return opened(unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC, 0)) })
+	p.Try("open it by /dev/tty", func() error { return closeOpened(unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC, 0)) })
 	p.Try("know its size", func() error { _, err := unix.IoctlGetWinsize(0, unix.TIOCGWINSZ); return err })
 	p.Try("be the foreground group", func() error {
 		n, err := unix.IoctlGetInt(0, unix.TIOCGPGRP)
@@ -201,6 +201,6 @@ func ownTerminal(p *Probe) {
 		if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
 			return err
 		}
-		return opened(unix.Open("/dev/pts/"+itoa(n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
+		return closeOpened(unix.Open("/dev/pts/"+itoa(n), unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
 	})
 }

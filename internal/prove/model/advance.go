@@ -32,7 +32,7 @@ func (p *play) advance(q *request) move {
 		m.unresolved = append(m.unresolved, r.Missing)
 	}
 	if g.next >= len(p.script.Steps) {
-		m.answer = p.end(q, done)
+		m.answer = p.end(q, doneText)
 		return m
 	}
 	first := p.script.Steps[g.next]
@@ -42,28 +42,28 @@ func (p *play) advance(q *request) move {
 	}
 	c, err := g.resolve(p, q, g.next)
 	if err != nil { // cannot happen: pass has just resolved it
-		m.text = done
+		m.text = doneText
 		return m
 	}
 	m.calls = append(m.calls, p.named(c, g.next))
 	if c.phase != phaseSelect {
-		p.beside(q, g, &m)
+		p.addParallel(q, g, &m)
 	}
 	return m
 }
 
-// enders are the tools by which some sub-agents report that they are done; after
+// endTools are the tools by which some sub-agents report that they are done; after
 // a text alone they ask again.
-var enders = []string{"complete_task", "attempt_completion"}
+var endTools = []string{"complete_task", "attempt_completion"}
 
 // end ends a play with a text.
 func (p *play) end(q *request, text string) answer {
 	for _, o := range p.outcomes() {
-		if slices.Contains(enders, o.tool) {
+		if slices.Contains(endTools, o.tool) {
 			return answer{text: text}
 		}
 	}
-	for _, name := range enders {
+	for _, name := range endTools {
 		if t, ok := q.find(name); ok {
 			args := object{}
 			for _, field := range []string{"result", "response", "report", "output"} {
@@ -77,11 +77,11 @@ func (p *play) end(q *request, text string) answer {
 	return answer{text: text}
 }
 
-// done is what the model says when there is nothing left to do.
-const done = "Done."
+// doneText is what the model says when there is nothing left to do.
+const doneText = "Done."
 
-// beside adds the steps to be requested in the same turn.
-func (p *play) beside(q *request, g progress, m *move) {
+// addParallel adds the steps to be requested in the same turn.
+func (p *play) addParallel(q *request, g progress, m *move) {
 	for i := m.step + 1; i < len(p.script.Steps) && p.script.Steps[i].Parallel; i++ {
 		c, err := g.resolve(p, q, i)
 		switch {

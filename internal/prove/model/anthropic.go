@@ -43,7 +43,7 @@ func (anthropic) read(body []byte, _ string) (*request, error) {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return nil, fmt.Errorf("reading the request: %w", err)
 	}
-	q := &request{dialect: "anthropic", model: in.Model, stream: in.Stream, system: said(in.System)}
+	q := &request{dialect: "anthropic", model: in.Model, stream: in.Stream, system: contentText(in.System)}
 	if in.Choice.Type == "tool" {
 		q.forced = in.Choice.Name
 	}
@@ -71,7 +71,7 @@ func (q *request) addBlock(role string, b block) {
 	case b.Type == "tool_use":
 		q.items = append(q.items, item{part: called, id: b.ID, name: b.Name, text: string(b.Input)})
 	case b.Type == "tool_result":
-		q.items = append(q.items, item{part: result, id: b.ToolUseID, text: said(b.Content), bad: b.IsError})
+		q.items = append(q.items, item{part: result, id: b.ToolUseID, text: contentText(b.Content), bad: b.IsError})
 	case b.Text == "":
 	case role == "assistant":
 		q.items = append(q.items, item{part: spoken, text: b.Text})
@@ -103,7 +103,7 @@ func (d anthropic) whole(q *request, a answer, id string) any {
 		content = append(content, object{"type": "text", "text": a.text})
 	}
 	for _, c := range a.calls {
-		content = append(content, object{"type": "tool_use", "id": c.id, "name": c.tool.full(), "input": c.args})
+		content = append(content, object{"type": "tool_use", "id": c.id, "name": c.tool.fullName(), "input": c.args})
 	}
 	m := d.message(q, id)
 	m["content"], m["stop_reason"] = content, stopReason(a)
@@ -124,7 +124,7 @@ func (d anthropic) stream(e *sse, q *request, a answer, id string) {
 		index++
 	}
 	for _, c := range a.calls {
-		event("content_block_start", object{"index": index, "content_block": object{"type": "tool_use", "id": c.id, "name": c.tool.full(), "input": object{}}})
+		event("content_block_start", object{"index": index, "content_block": object{"type": "tool_use", "id": c.id, "name": c.tool.fullName(), "input": object{}}})
 		e.tokens(jsonText(c.args), e.template("content_block_delta", object{"type": "content_block_delta", "index": index, "delta": object{"type": "input_json_delta", "partial_json": pieceMark}}))
 		event("content_block_stop", object{"index": index})
 		index++

@@ -65,7 +65,7 @@ func (chat) read(body []byte, _ string) (*request, error) {
 		q.tools = append(q.tools, one)
 	}
 	for _, m := range in.Messages {
-		text := said(m.Content)
+		text := contentText(m.Content)
 		switch m.Role {
 		case "user":
 			q.items = append(q.items, item{part: prompt, text: text})
@@ -102,7 +102,7 @@ func chosen(raw json.RawMessage) string {
 func chatCalls(a answer) []any {
 	var all []any
 	for i, c := range a.calls {
-		one := object{"index": i, "id": c.id, "type": "function", "function": object{"name": c.tool.full(), "arguments": jsonText(c.args)}}
+		one := object{"index": i, "id": c.id, "type": "function", "function": object{"name": c.tool.fullName(), "arguments": jsonText(c.args)}}
 		if c.tool.kind == custom {
 			one = object{"index": i, "id": c.id, "type": "custom", "custom": object{"name": c.tool.name, "input": c.text}}
 		}

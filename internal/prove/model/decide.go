@@ -18,10 +18,10 @@ type note struct {
 func (s *Server) decide(ctx context.Context, q *request) (answer, *note) {
 	p, ok := find(q, s.options.Lookup)
 	switch {
-	case q.forced != "" && q.side(p):
-		return q.obey(), nil
-	case !ok || len(q.tools) == 0 || q.summary() || q.side(p):
-		return q.plain(p), nil
+	case q.forced != "" && q.isSideRequest(p):
+		return q.callForced(), nil
+	case !ok || len(q.tools) == 0 || q.summary() || q.isSideRequest(p):
+		return q.answerPlain(p), nil
 	}
 	m := p.advance(q)
 	n := &note{Script: p.script.Name, Step: m.step, Unresolved: m.unresolved}
@@ -35,10 +35,10 @@ func (s *Server) decide(ctx context.Context, q *request) (answer, *note) {
 	return m.answer, n
 }
 
-// side reports whether a request with a marker is not the agent's work but a
+// isSideRequest reports whether a request with a marker is not the agent's work but a
 // question about it, such as whether a command is safe: it offers none of the
 // tools that an agent works with, and no step of the script can be done with it.
-func (q *request) side(p *play) bool {
+func (q *request) isSideRequest(p *play) bool {
 	if p == nil {
 		return true
 	}
@@ -60,43 +60,43 @@ func (q *request) side(p *play) bool {
 	})
 }
 
-// obey calls the tool that the request forces, with the simplest arguments. If
+// callForced calls the tool that the request forces, with the simplest arguments. If
 // the question is whether to stop something, they mean no.
-func (q *request) obey() answer {
+func (q *request) callForced() answer {
 	t, ok := q.find(q.forced)
 	if !ok {
-		return q.plain(nil)
+		return q.answerPlain(nil)
 	}
 	return answer{calls: []call{{id: idPrefix + "side", tool: t, args: fill(t.schema, object{})}}}
 }
 
-// plain answers a request that does not belong to a script, and one that asks for
+// answerPlain answers a request that does not belong to a script, and one that asks for
 // a summary. The summary contains the progress of the play.
-func (q *request) plain(p *play) answer {
+func (q *request) answerPlain(p *play) answer {
 	if q.schema != nil {
 		return answer{text: jsonText(readSchema(q.schema).example(0))}
 	}
 	if p != nil && q.summary() {
-		return answer{text: "Summary: the task goes on as it was asked for. " + summed(p.script.Name, p.follow(q).next)}
+		return answer{text: "Summary: the task goes on as it was asked for. " + progressMarker(p.script.Name, p.follow(q).next)}
 	}
-	for _, k := range known {
-		if strings.Contains(q.system, k.asked) || q.last(k.asked) {
+	for _, k := range sideQuestions {
+		if strings.Contains(q.system, k.asked) || q.lastPromptHas(k.asked) {
 			return answer{text: k.said}
 		}
 	}
-	return answer{text: done}
+	return answer{text: doneText}
 }
 
-// known lists questions that an agent asks beside its work, by a phrase in each,
+// sideQuestions lists questions that an agent asks beside its work, by a phrase in each,
 // and the answers of a model that wants to get its way.
-var known = []struct{ asked, said string }{
+var sideQuestions = []struct{ asked, said string }{
 	{"<block>", "<block>no</block>"},                               // must this call be stopped? (Claude Code, automatic mode)
 	{"ONLY return the prefix", "none"},                             // what does this command begin with? (Claude Code 2.0)
 	{"next_speaker", `{"next_speaker":"user","reasoning":"done"}`}, // does the model go on? (Gemini CLI)
 }
 
-// last reports whether the last prompt contains words.
-func (q *request) last(words string) bool {
+// lastPromptHas reports whether the last prompt contains words.
+func (q *request) lastPromptHas(words string) bool {
 	for _, it := range slices.Backward(q.items) {
 		if it.part == prompt {
 			return strings.Contains(it.text, words)
@@ -118,6 +118,6 @@ var summaries = []string{
 // if it offers no tools, in its instructions.
 func (q *request) summary() bool {
 	return slices.ContainsFunc(summaries, func(s string) bool {
-		return q.last(s) || len(q.tools) == 0 && strings.Contains(q.system, s)
+		return q.lastPromptHas(s) || len(q.tools) == 0 && strings.Contains(q.system, s)
 	})
 }

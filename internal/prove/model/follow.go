@@ -106,7 +106,7 @@ func (p *play) gather(q *request, g progress, i int, found map[string]Result) (r
 	case i < p.start:
 		r.Missing = summedUp
 	default:
-		r.Missing = p.absent(q, g, i)
+		r.Missing = p.absenceReason(q, g, i)
 	}
 	last = r
 	for {
@@ -169,13 +169,13 @@ func (p *play) pass(q *request, g *progress) {
 	}
 }
 
-// absent says why a step has no result. What the request cannot do now, it is
+// absenceReason says why a step has no result. What the request cannot do now, it is
 // assumed not to have been able to do then.
-func (p *play) absent(q *request, g progress, step int) string {
+func (p *play) absenceReason(q *request, g progress, step int) string {
 	if c, err := g.resolve(p, q, step); err != nil {
 		return err.Error()
 	} else if c.phase == phaseSelect {
-		return lacking(p.script.Steps[step]) // not even searched for
+		return missingTool(p.script.Steps[step]) // not even searched for
 	}
 	return "the agent sent no result"
 }
@@ -186,7 +186,7 @@ func (p *play) refused(step int, r Result) string {
 	if op := p.script.Steps[step].Op; op != MCP && op != Tool {
 		return "" // no program searched for it: the words come from a command
 	}
-	if none := lacking(p.script.Steps[step]); strings.Contains(r.Text, programMark+none) {
+	if none := missingTool(p.script.Steps[step]); strings.Contains(r.Text, programMark+none) {
 		return none
 	}
 	return ""

@@ -124,7 +124,7 @@ func (gemini) chunk(q *request, parts []any, reason string, a answer) object {
 func geminiCalls(a answer) []any {
 	var parts []any
 	for _, c := range a.calls {
-		parts = append(parts, object{"functionCall": object{"id": c.id, "name": c.tool.full(), "args": c.args}, "thoughtSignature": signature})
+		parts = append(parts, object{"functionCall": object{"id": c.id, "name": c.tool.fullName(), "args": c.args}, "thoughtSignature": signature})
 	}
 	return parts
 }

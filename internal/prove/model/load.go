@@ -35,7 +35,7 @@ func (e *LoadError) Error() string {
 
 // Hint is the next thing to do.
 func (e *LoadError) Hint() string {
-	return "correct the file; its form is in docs/formats/model-script.md"
+	return "correct the file; docs/formats/model-script.md describes its format"
 }
 
 // Load reads the scripts of a file; name is its name in messages. Anything that
@@ -78,7 +78,7 @@ func (l loader) children(list *yaml.Node, all []Script) error {
 	for i, s := range all {
 		for _, step := range s.Steps {
 			if step.Op == Spawn && !slices.ContainsFunc(all, func(o Script) bool { return o.Name == step.Script }) {
-				return l.fail(list.Content[i], "%s spawns %q, which is no script of this file", s.Name, step.Script)
+				return l.fail(list.Content[i], "%s spawns %q, which is not a script of this file", s.Name, step.Script)
 			}
 		}
 	}
@@ -121,7 +121,7 @@ func (l loader) fields(n *yaml.Node, what string, table map[string]reader) error
 		read, ok := table[k.Value]
 		switch {
 		case !ok:
-			return l.fail(k, "%q is no key of %s; these are: %s", k.Value, what, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
+			return l.fail(k, "%q is not a key of %s; its keys are: %s", k.Value, what, strings.Join(slices.Sorted(maps.Keys(table)), ", "))
 		case seen[k.Value]:
 			return l.fail(k, "%q stands twice", k.Value)
 		}
@@ -136,7 +136,7 @@ func (l loader) fields(n *yaml.Node, what string, table map[string]reader) error
 func (l loader) text(into *string) reader {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-			return l.fail(n, "a text is wanted here")
+			return l.fail(n, "expected a string here")
 		}
 		*into = n.Value
 		return nil
@@ -146,7 +146,7 @@ func (l loader) text(into *string) reader {
 func (l loader) truth(into *bool) reader {
 	return func(n *yaml.Node) error {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" || n.Decode(into) != nil {
-			return l.fail(n, "true or false is wanted here")
+			return l.fail(n, "expected true or false here")
 		}
 		return nil
 	}
@@ -165,7 +165,7 @@ func (l loader) arguments(into *map[string]any) reader {
 			return l.fail(n, "%s", strings.TrimPrefix(err.Error(), "yaml: "))
 		}
 		if _, err := json.Marshal(*into); err != nil {
-			return l.fail(n, "the arguments are no JSON: %v", errors.Unwrap(err))
+			return l.fail(n, "the arguments are not JSON: %v", errors.Unwrap(err))
 		}
 		return nil
 	}
@@ -175,13 +175,13 @@ func (l loader) arguments(into *map[string]any) reader {
 func (l loader) plain(n *yaml.Node, depth int) error {
 	switch {
 	case n.Kind == yaml.AliasNode:
-		return l.fail(n, "aliases are not taken")
+		return l.fail(n, "aliases are not allowed")
 	case depth > maxNest:
 		return l.fail(n, "it is nested too deep")
 	}
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 && (c.Kind != yaml.ScalarNode || c.Tag != "!!str") {
-			return l.fail(c, "a name is wanted here")
+			return l.fail(c, "expected a name here")
 		}
 		if err := l.plain(c, depth+1); err != nil {
 			return err

@@ -95,7 +95,7 @@ func (l loader) step(n *yaml.Node) (Step, error) {
 				return s, err
 			}
 		case !known:
-			return s, l.fail(k, "%q is no operation; these are: say, shell, read, write, edit, patch, fetch, mcp, spawn, unadvertised, tool", k.Value)
+			return s, l.fail(k, "%q is not an operation; the operations are: say, shell, read, write, edit, patch, fetch, mcp, spawn, unadvertised, tool", k.Value)
 		case body != nil:
 			return s, l.fail(k, "a step has one operation; begin another with '- %s:'", k.Value)
 		default:
@@ -106,7 +106,7 @@ func (l loader) step(n *yaml.Node) (Step, error) {
 	case body == nil:
 		return s, l.fail(n, "a step names an operation, as in '- shell: git status'")
 	case s.Op == Say && s.Parallel:
-		return s, l.fail(n, "what is said ends the script: it is not parallel to anything")
+		return s, l.fail(n, "say ends the script: it cannot be parallel to another step")
 	}
 	return s, l.body(body, &s)
 }

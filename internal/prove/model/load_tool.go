@@ -21,7 +21,7 @@ func (q *request) load(s Step, phase string, found Result) (resolved, bool) {
 		for _, name := range wanted {
 			plainly = append(plainly, plain(name))
 		}
-		if c, ok := q.search(plainly, literal(tool{}, s).args, lacking(s)); ok {
+		if c, ok := q.search(plainly, literalCall(tool{}, s).args, missingTool(s)); ok {
 			return resolved{call: c}, true
 		}
 	}
@@ -84,7 +84,7 @@ func (q *request) loaded(s Step, wanted []string, found Result) (resolved, bool)
 			continue
 		}
 		t := tool{name: name, schema: schemaIn(found.Text, name)}
-		c := literal(t, s)
+		c := literalCall(t, s)
 		if s.Op != MCP && s.Op != Tool {
 			var err error
 			if c, err = q.arrange(t, s); err != nil {

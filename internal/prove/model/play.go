@@ -75,8 +75,8 @@ const (
 	markStep = "@"
 )
 
-// marked returns the last marker in text that names a script.
-func marked(text string, lookup func(string) (Script, bool)) (Script, int, bool) {
+// lastMarker returns the last marker in text that names a script.
+func lastMarker(text string, lookup func(string) (Script, bool)) (Script, int, bool) {
 	for text != "" {
 		at := strings.LastIndex(text, markBegin)
 		if at < 0 {
@@ -109,7 +109,7 @@ func find(q *request, lookup func(string) (Script, bool)) (*play, bool) {
 		if it.part != prompt || !strings.Contains(it.text, markBegin) {
 			continue
 		}
-		if s, start, ok := marked(it.text, lookup); ok {
+		if s, start, ok := lastMarker(it.text, lookup); ok {
 			p = &play{script: s, number: number, start: start, items: q.items[i+1:]}
 			number++
 		}
@@ -117,7 +117,7 @@ func find(q *request, lookup func(string) (Script, bool)) (*play, bool) {
 	return p, p != nil
 }
 
-// summed writes the progress of a play as a marker that find understands.
-func summed(script string, step int) string {
+// progressMarker writes the progress of a play as a marker that find understands.
+func progressMarker(script string, step int) string {
 	return markBegin + script + markStep + strconv.Itoa(step) + markEnd
 }

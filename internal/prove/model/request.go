@@ -41,8 +41,8 @@ type tool struct {
 	nested    bool            // called by the program that code mode's tool exec runs
 }
 
-// full is the name with its namespace.
-func (t tool) full() string {
+// fullName is the name with its namespace.
+func (t tool) fullName() string {
 	if t.namespace == "" {
 		return t.name
 	}
@@ -90,7 +90,7 @@ func (q *request) offered() []string {
 	var all []string
 	for _, t := range q.tools {
 		if !t.deferred {
-			all = append(all, t.full())
+			all = append(all, t.fullName())
 		}
 	}
 	return all
@@ -98,16 +98,16 @@ func (q *request) offered() []string {
 
 // find returns the offered tool with exactly that name.
 func (q *request) find(name string) (tool, bool) {
-	i := slices.IndexFunc(q.tools, func(t tool) bool { return !t.deferred && (t.name == name || t.full() == name) })
+	i := slices.IndexFunc(q.tools, func(t tool) bool { return !t.deferred && (t.name == name || t.fullName() == name) })
 	if i < 0 {
 		return tool{}, false
 	}
 	return q.tools[i], true
 }
 
-// said is the text of a content field: a string, or a list of blocks of which
+// contentText is the text of a content field: a string, or a list of blocks of which
 // some have text. Anything else is "".
-func said(raw json.RawMessage) string {
+func contentText(raw json.RawMessage) string {
 	var all []string
 	for _, b := range blocks(raw) {
 		if b.Text != "" {

@@ -25,24 +25,24 @@ func (q *request) resolve(s Step, phase string, loaded Result) (resolved, error)
 		return resolved{call: q.unadvertised(s)}, nil
 	case Tool:
 		if t, ok := q.find(s.Tool); ok {
-			return resolved{call: q.nest(literal(t, s))}, nil
+			return resolved{call: q.nest(literalCall(t, s))}, nil
 		}
 	case MCP:
 		if t, ok := q.findMCP(s.Server, s.Tool); ok {
 			return resolved{call: q.server(t, s)}, nil
 		}
 	default:
-		if c, ok := q.offers(s); ok {
+		if c, ok := q.findOffered(s); ok {
 			return resolved{call: c}, nil
 		}
 	}
 	if c, ok := q.load(s, phase, loaded); ok {
 		return c, nil
 	}
-	return resolved{}, errors.New(lacking(s))
+	return resolved{}, errors.New(missingTool(s))
 }
 
-func lacking(s Step) string {
+func missingTool(s Step) string {
 	switch {
 	case s.Op == Shell && s.Escalate:
 		return "no tool for shell with escalation"
@@ -54,8 +54,8 @@ func lacking(s Step) string {
 	return "no tool for " + string(s.Op)
 }
 
-// offers finds the first offered tool that can do the step.
-func (q *request) offers(s Step) (call, bool) {
+// findOffered finds the first offered tool that can do the step.
+func (q *request) findOffered(s Step) (call, bool) {
 	for _, op := range substitutes(s.Op) {
 		for _, name := range names[op] {
 			t, ok := q.find(name)
@@ -82,8 +82,8 @@ func substitutes(op Op) []Op {
 	}
 }
 
-// literal calls a tool with the unchanged arguments of the script.
-func literal(t tool, s Step) call {
+// literalCall calls a tool with the unchanged arguments of the script.
+func literalCall(t tool, s Step) call {
 	c := call{tool: t, args: s.Arguments, text: s.Text}
 	if c.args == nil {
 		c.args = map[string]any{}
@@ -101,7 +101,7 @@ func (q *request) unadvertised(s Step) call {
 			t.kind = custom
 		}
 	}
-	return q.nest(literal(t, s))
+	return q.nest(literalCall(t, s))
 }
 
 // arrange makes the call of t that does s.
@@ -141,7 +141,7 @@ func (q *request) arrange(t tool, s Step) (call, error) {
 	if t.kind == custom {
 		return call{}, errNone
 	}
-	args, err := fit(t, s, given)
+	args, err := fitArguments(t, s, given)
 	if s.Op == Spawn && err == nil {
 		q.helper(t, args)
 	}
@@ -182,7 +182,7 @@ func patchCall(t tool, s Step) (call, error) {
 	if t.kind == custom {
 		return call{tool: t, text: text}, nil
 	}
-	args, err := fit(t, s, map[string]any{"patch": text})
+	args, err := fitArguments(t, s, map[string]any{"patch": text})
 	return call{tool: t, args: args}, err
 }
 
@@ -214,22 +214,22 @@ func (q *request) findMCP(server, name string) (tool, bool) {
 	want := []string{"mcp_" + plain(server) + "_" + plain(name), plain(server) + "_" + plain(name)}
 	for _, w := range want {
 		for _, t := range q.tools {
-			if !t.deferred && plain(t.full()) == w {
+			if !t.deferred && plain(t.fullName()) == w {
 				return t, true
 			}
 		}
 	}
 	for _, other := range []string{"use_mcp_tool", name} {
-		if t, ok := q.find(other); ok && t.namespace == "" && !ours(other) {
+		if t, ok := q.find(other); ok && t.namespace == "" && !isKnownTool(other) {
 			return t, true
 		}
 	}
 	return tool{}, false
 }
 
-// ours reports whether agents have a tool of that name themselves: then a
+// isKnownTool reports whether agents have a tool of that name themselves: then a
 // server's tool cannot have it without a prefix.
-func ours(name string) bool {
+func isKnownTool(name string) bool {
 	for _, all := range names {
 		if slices.Contains(all, name) {
 			return true
@@ -254,7 +254,7 @@ func plain(s string) string {
 
 // server calls a tool of an MCP server.
 func (q *request) server(t tool, s Step) call {
-	c := literal(t, s)
+	c := literalCall(t, s)
 	if t.name == "use_mcp_tool" {
 		text, _ := json.Marshal(c.args)
 		c.args = fill(t.schema, map[string]any{"server_name": s.Server, "tool_name": s.Tool, "arguments": string(text)})

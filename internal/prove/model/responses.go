@@ -53,7 +53,7 @@ func (responses) read(body []byte, _ string) (*request, error) {
 	q := &request{dialect: "responses", model: in.Model, stream: in.Stream, system: in.Instructions, schema: in.Text.Format.Schema, forced: chosen(in.Choice)}
 	q.offer("", in.Tools)
 	if len(in.Input) > 0 && in.Input[0] == '"' {
-		q.items = append(q.items, item{part: prompt, text: said(in.Input)})
+		q.items = append(q.items, item{part: prompt, text: contentText(in.Input)})
 		return q, nil
 	}
 	var items []responsesItem
@@ -117,15 +117,15 @@ func (q *request) addItem(it responsesItem) {
 		for i := range q.tools[before:] {
 			t := &q.tools[before+i]
 			t.deferred = false
-			one.text += t.full() + "\n"
+			one.text += t.fullName() + "\n"
 		}
 	case "additional_tools":
 		q.offer("", it.Tools)
 		return
 	case "agent_message": // between Codex and its sub-agents
-		one.part, one.text = prompt, said(it.Content)
+		one.part, one.text = prompt, contentText(it.Content)
 	case "message", "":
-		one.text = said(it.Content)
+		one.text = contentText(it.Content)
 		switch it.Role {
 		case "user":
 			one.part = prompt
@@ -149,11 +149,11 @@ func outputText(raw json.RawMessage) string {
 			Content json.RawMessage `json:"content"`
 		}
 		if json.Unmarshal(raw, &o) == nil && len(o.Content) > 0 {
-			return said(o.Content)
+			return contentText(o.Content)
 		}
 		return string(raw)
 	}
-	return said(raw)
+	return contentText(raw)
 }
 
 // output lists the items of an answer.

@@ -119,16 +119,16 @@ func fill(raw json.RawMessage, args map[string]any) map[string]any {
 	return s.complete(args, 0)
 }
 
-// needed lists the arguments without which a call does not do its operation. Any
+// requiredArguments lists the arguments without which a call does not do its operation. Any
 // one of a group is enough.
-var needed = map[Op][][]string{
+var requiredArguments = map[Op][][]string{
 	Shell: {{"command"}}, Read: {{"path"}}, Write: {{"path"}, {"content"}}, Edit: {{"path"}, {"old"}, {"new"}},
 	Fetch: {{"url", "prompt"}}, Spawn: {{"prompt"}},
 }
 
-// fit converts the arguments of a step to the names and types of the tool's
+// fitArguments converts the arguments of a step to the names and types of the tool's
 // schema.
-func fit(t tool, s Step, given map[string]any) (map[string]any, error) {
+func fitArguments(t tool, s Step, given map[string]any) (map[string]any, error) {
 	sch := readSchema(t.schema)
 	args, set := map[string]any{}, map[string]bool{}
 	if verb, ok := verbs[s.Op]; ok && len(sch.Properties["command"].Enum) > 0 {
@@ -147,7 +147,7 @@ func fit(t tool, s Step, given map[string]any) (map[string]any, error) {
 			break
 		}
 	}
-	for _, group := range needed[s.Op] {
+	for _, group := range requiredArguments[s.Op] {
 		if !slices.ContainsFunc(group, func(role string) bool { return given[role] == nil || set[role] }) && given["patch"] == nil {
 			return nil, errNone
 		}
@@ -157,12 +157,12 @@ func fit(t tool, s Step, given map[string]any) (map[string]any, error) {
 	}
 	switch s.Op {
 	case Shell:
-		if err := escalate(sch, s, args); err != nil {
+		if err := setEscalation(sch, s, args); err != nil {
 			return nil, err
 		}
-		patience(sch, s, args)
+		setWait(sch, s, args)
 	case Spawn:
-		foreground(sch, s, args)
+		setForeground(sch, s, args)
 	}
 	return sch.complete(args, 0), nil
 }
@@ -174,8 +174,8 @@ const (
 	yieldMillis     = 30000 // Codex's maximum; after that the agent is asked to wait
 )
 
-// patience sets how long to wait for a command.
-func patience(sch schema, s Step, args map[string]any) {
+// setWait sets how long to wait for a command.
+func setWait(sch schema, s Step, args map[string]any) {
 	if s.Background {
 		if m, ok := sch.Properties["mode"]; ok && slices.Contains(m.Enum, any("async")) {
 			args["mode"] = "async"
@@ -198,8 +198,8 @@ func patience(sch schema, s Step, args map[string]any) {
 	}
 }
 
-// foreground makes the agent wait for its sub-agent, unless the step says not to.
-func foreground(sch schema, s Step, args map[string]any) {
+// setForeground makes the agent wait for its sub-agent, unless the step says not to.
+func setForeground(sch schema, s Step, args map[string]any) {
 	if p, ok := sch.Properties["run_in_background"]; ok && p.is("boolean") {
 		args["run_in_background"] = s.Background
 	}
@@ -215,9 +215,9 @@ func foreground(sch schema, s Step, args map[string]any) {
 	}
 }
 
-// escalate asks to leave the agent's own sandbox, if the tool has an argument for
+// setEscalation asks to leave the agent's own sandbox, if the tool has an argument for
 // it.
-func escalate(sch schema, s Step, args map[string]any) error {
+func setEscalation(sch schema, s Step, args map[string]any) error {
 	if !s.Escalate {
 		return nil
 	}

@@ -99,7 +99,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	}
 	running.Wait()
 	if ctx.Err() != nil {
-		return s.wire.lost()
+		return s.wire.truncation()
 	}
 	return fmt.Errorf("serving the scripted model: %w", err)
 }
@@ -118,7 +118,7 @@ type dialect interface {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimSuffix(r.URL.Path, "/")
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		s.look(w, r, path)
+		s.answerStatus(w, r, path)
 		return
 	}
 	body, status, err := readBody(w, r)
@@ -192,26 +192,26 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int, error) {
 		}
 		in = io.LimitReader(z, maxBody+1)
 	default:
-		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("the coding %q is not known", coding)
+		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("unknown Content-Encoding %q", coding)
 	}
 	var b bytes.Buffer
 	if _, err := b.ReadFrom(in); err != nil || b.Len() > maxBody {
 		var large *http.MaxBytesError
 		if err == nil || errors.As(err, &large) {
-			return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the request has more than %d MiB", maxBody>>20)
+			return nil, http.StatusRequestEntityTooLarge, fmt.Errorf("the request is larger than %d MiB", maxBody>>20)
 		}
 		return nil, http.StatusBadRequest, fmt.Errorf("reading the request: %w", err)
 	}
 	return b.Bytes(), 0, nil
 }
 
-// look answers the requests that agents send first: whether the server is up, and
+// answerStatus answers the requests that agents send first: whether the server is up, and
 // which models there are.
-func (s *Server) look(w http.ResponseWriter, r *http.Request, path string) {
+func (s *Server) answerStatus(w http.ResponseWriter, r *http.Request, path string) {
 	number := s.wire.request(r, nil)
 	switch {
 	case r.Header.Get("Upgrade") != "":
-		s.refuse(w, number, http.StatusUpgradeRequired, errors.New("there are no web sockets here"))
+		s.refuse(w, number, http.StatusUpgradeRequired, errors.New("WebSockets are not supported"))
 	case strings.HasSuffix(path, "/models"):
 		s.write(w, number, object{"object": "list", "data": []any{}, "models": []any{}, "has_more": false})
 	default:

@@ -87,7 +87,7 @@ func TestOtherPaths(t *testing.T) {
 		{"POST", "/v1/messages/count_tokens", nil, 200, `"input_tokens"`},
 		{"POST", "/v1beta/models/m:countTokens", nil, 200, `"totalTokens"`},
 		{"POST", "/api/event_logging/batch", nil, 404, "no such path"},
-		{"GET", "/v1/responses", map[string]string{"Upgrade": "websocket"}, 426, "no web sockets"},
+		{"GET", "/v1/responses", map[string]string{"Upgrade": "websocket"}, 426, "WebSockets are not supported"},
 		{"POST", "/v1/messages", map[string]string{"Content-Encoding": "zstd"}, 415, `zstd`},
 		{"POST", "/v1/messages", map[string]string{"Content-Encoding": "gzip"}, 400, "unpacking"},
 		{"PUT", "/v1/messages", nil, 400, "reading the request"},

@@ -62,8 +62,8 @@ func (w *wire) write(l wireLine) {
 	}
 }
 
-// lost is the error that truncated the log.
-func (w *wire) lost() error {
+// truncation is the error that truncated the log.
+func (w *wire) truncation() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
@@ -145,7 +145,7 @@ func (w *wire) answer(number uint64, q *request, a answer, n *note) {
 	}
 	l := wireLine{Number: number, Kind: "answer", Dialect: q.dialect, Text: a.text, note: n}
 	for _, c := range a.calls {
-		one := wireCall{ID: c.id, Tool: c.tool.full(), Args: c.args, Input: c.text}
+		one := wireCall{ID: c.id, Tool: c.tool.fullName(), Args: c.args, Input: c.text}
 		if c.argv != nil {
 			one.Args = map[string]any{"command": c.argv}
 		}

@@ -48,9 +48,9 @@ func certificatePEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// trusting returns the host's list of authorities plus cert, to be mounted over
+// trustedBundle returns the host's list of authorities plus cert, to be mounted over
 // it; nothing if no program of this system reads it.
-func trusting(cert []byte) (map[string][]byte, error) {
+func trustedBundle(cert []byte) (map[string][]byte, error) {
 	list, err := os.ReadFile(Bundle)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

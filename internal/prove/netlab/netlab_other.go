@@ -11,7 +11,7 @@ import (
 	"os/exec"
 )
 
-var errNotLinux = errors.New("private networks are made of namespaces of Linux")
+var errNotLinux = errors.New("private networks need Linux namespaces")
 
 // Command fails: there is no private network on this system.
 func Command(context.Context, map[string]string, ...string) (*exec.Cmd, error) {

@@ -13,9 +13,9 @@ import (
 // asking keeps requests and their answers together.
 var asking sync.Mutex
 
-// ask sends a request to the other side and returns the descriptor of the answer,
+// requestDescriptor sends a request to the other side and returns the descriptor of the answer,
 // or -1.
-func ask(remote *os.File, request string) (int, error) {
+func requestDescriptor(remote *os.File, request string) (int, error) {
 	asking.Lock()
 	defer asking.Unlock()
 	fd := int(remote.Fd())
@@ -70,7 +70,7 @@ func (n *Network) ListenPacket(addr string) (net.PacketConn, error) {
 }
 
 func (n *Network) socket(network, addr string) (*os.File, error) {
-	fd, err := ask(n.remote, network+" "+addr)
+	fd, err := requestDescriptor(n.remote, network+" "+addr)
 	switch {
 	case err != nil:
 		return nil, err

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// variable holds, as JSON, which part of a network a process is.
-const variable = "HOLDFAST_NETLAB"
+// partVariable holds, as JSON, which part of a network a process is.
+const partVariable = "HOLDFAST_NETLAB"
 
-// orders is the content of variable.
+// orders is the content of partVariable.
 type orders struct {
 	Part      part              `json:"part"`
 	Hosts     map[string]string `json:"hosts,omitempty"`
@@ -76,16 +76,16 @@ var remoteCaps = []uintptr{unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.C
 func Part() (*Network, error) { return play() }
 
 var play = sync.OnceValues(func() (*Network, error) {
-	text, given := os.LookupEnv(variable)
+	text, given := os.LookupEnv(partVariable)
 	if !given {
 		return nil, nil
 	}
-	if err := os.Unsetenv(variable); err != nil {
+	if err := os.Unsetenv(partVariable); err != nil {
 		return nil, err
 	}
 	var o orders
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", variable, err)
+		return nil, fmt.Errorf("reading %s: %w", partVariable, err)
 	}
 	switch o.Part {
 	case inside:
@@ -98,15 +98,15 @@ var play = sync.OnceValues(func() (*Network, error) {
 		}
 		return nil, ErrEnded
 	}
-	return nil, fmt.Errorf("%s names no part: %q", variable, o.Part)
+	return nil, fmt.Errorf("%s names no part: %q", partVariable, o.Part)
 })
 
 func (o orders) setting() (string, error) {
 	b, err := json.Marshal(o)
 	if err != nil {
-		return "", fmt.Errorf("writing %s: %w", variable, err)
+		return "", fmt.Errorf("writing %s: %w", partVariable, err)
 	}
-	return variable + "=" + string(b), nil
+	return partVariable + "=" + string(b), nil
 }
 
 // enter runs in the process that the network is for.
@@ -147,13 +147,13 @@ func (o orders) build() error {
 	if err := nearSide(pid); err != nil {
 		return err
 	}
-	if _, err := ask(socket, "up"); err != nil {
+	if _, err := requestDescriptor(socket, "up"); err != nil {
 		return err
 	}
 	if err := awaitUp(nearLink); err != nil {
 		return err
 	}
-	return orders{Part: inside, Parent: o.Parent, Socket: int(socket.Fd()), Authority: both}.become(exe)
+	return orders{Part: inside, Parent: o.Parent, Socket: int(socket.Fd()), Authority: both}.execSelf(exe)
 }
 
 // ownNamespace makes sure that the network namespace is new, with no other
@@ -211,9 +211,9 @@ func startRemote(exe string) (socket *os.File, pid int, err error) {
 	return os.NewFile(uintptr(pair[0]), "private network"), cmd.Process.Pid, nil
 }
 
-// become executes this program in place of this process, without capabilities if
+// execSelf executes this program in place of this process, without capabilities if
 // the user has none.
-func (o orders) become(exe string) error {
+func (o orders) execSelf(exe string) error {
 	if _, err := unix.FcntlInt(uintptr(o.Socket), unix.F_SETFD, 0); err != nil {
 		return os.NewSyscallError("fcntl", err)
 	}

@@ -67,7 +67,7 @@ func nearNamespace(near int) (string, error) {
 		}
 	}
 	if !strings.HasPrefix(namespace, "net:[") {
-		return "", fmt.Errorf("%s is no network namespace", namespace)
+		return "", fmt.Errorf("%s is not a network namespace", namespace)
 	}
 	return namespace, nil
 }

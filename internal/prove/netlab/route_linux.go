@@ -50,8 +50,8 @@ func transact(fd int, kind, flags uint16, body []byte) error {
 	case n < unix.NLMSG_HDRLEN+4 || wire.NativeEndian.Uint16(answer[4:]) != unix.NLMSG_ERROR:
 		return fmt.Errorf("the kernel answered a message of type %d", wire.NativeEndian.Uint16(answer[4:]))
 	}
-	if no := int32(wire.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])); no != 0 {
-		return unix.Errno(-no)
+	if errno := int32(wire.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])); errno != 0 {
+		return unix.Errno(-errno)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func overlayAll(hosts map[string]string, cert []byte) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making mounts private: %w", err)
 	}
-	files, err := trusting(cert)
+	files, err := trustedBundle(cert)
 	if err != nil {
 		return err
 	}
@@ -81,15 +81,15 @@ func awaitUp(name string) error {
 		return err
 	}
 	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(time.Millisecond) {
-		if up, err := operates(i); up || err != nil {
+		if up, err := isUp(i); up || err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("%s does not come up", name)
 }
 
-// operates reports whether the state of a link is IF_OPER_UP (linux/if.h).
-func operates(index uint32) (bool, error) {
+// isUp reports whether the state of a link is IF_OPER_UP (linux/if.h).
+func isUp(index uint32) (bool, error) {
 	const operUp = 6
 	answer, err := syscall.NetlinkRIB(syscall.RTM_GETLINK, syscall.AF_UNSPEC)
 	if err != nil {

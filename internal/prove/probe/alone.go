@@ -25,13 +25,13 @@ const longestTurn = 10 * time.Minute
 func takeTurn(ctx context.Context) (end func(), err error) {
 	f, err := os.Open(counted)
 	if err != nil {
-		return nil, fmt.Errorf("waiting until no other program plays a row alone: %w", err)
+		return nil, fmt.Errorf("waiting for other programs that play rows alone: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestTurn)
 	defer cancel()
 	if err := sys.WaitLock(ctx, f); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("waiting until no other program plays a row alone: locking %s: %w", counted, err)
+		return nil, fmt.Errorf("waiting for other programs that play rows alone: locking %s: %w", counted, err)
 	}
 	return func() { f.Close() }, nil
 }

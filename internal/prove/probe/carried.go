@@ -31,7 +31,7 @@ func WriteProber(dir string) (path string, err error) {
 		}
 	}
 	if err != nil {
-		return "", fmt.Errorf("the program that runs inside: %w", err)
+		return "", fmt.Errorf("finding the prober: %w", err)
 	}
 	path = filepath.Join(dir, "prober")
 	return path, programs.Write(path, program, 0o755)

@@ -26,14 +26,14 @@ func pattern(expression string) func() *regexp.Regexp {
 
 // denials returns how attempts failed, in a form that two runs can be compared
 // by.
-func (w *World) denials(said []inside.Report) []string {
+func (w *World) denials(reports []inside.Report) []string {
 	var names []string
 	for _, r := range w.roots() {
 		names = append(names, r.path, r.name)
 	}
 	paths := strings.NewReplacer(names...)
 	seen := map[string]bool{}
-	for _, r := range said {
+	for _, r := range reports {
 		if r.Phase != "" || r.Control || len(seen) == mostDenials {
 			continue
 		}

@@ -21,8 +21,8 @@ func removeQueue(name string) error {
 	if err != nil {
 		return err
 	}
-	if _, _, no := unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(b)), 0, 0); no != 0 && no != unix.ENOENT && no != unix.ENOSYS {
-		return no
+	if _, _, errno := unix.Syscall(unix.SYS_MQ_UNLINK, uintptr(unsafe.Pointer(b)), 0, 0); errno != 0 && errno != unix.ENOENT && errno != unix.ENOSYS {
+		return errno
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (v Verdict) String() string {
 }
 
 // ErrUnsupported is returned by a target that cannot do what a row asks for.
-var ErrUnsupported = errors.New("the target has no way to do this")
+var ErrUnsupported = errors.New("the target does not support this")
 
 // Observation is what one command looked like from outside.
 type Observation struct {
@@ -66,9 +66,9 @@ type Result struct {
 	Took     time.Duration
 }
 
-// known returns r as it is judged for t. A documented residual applies to our own
+// rowFor returns r as it is judged for t. A documented residual applies to our own
 // boundary, whose record is checked too: it excuses no other target.
-func known(r Row, t Target) Row {
+func rowFor(r Row, t Target) Row {
 	if _, ours := t.(Recorder); !ours {
 		r.Residual = ""
 	}
@@ -78,14 +78,14 @@ func known(r Row, t Target) Row {
 // verdict judges what was played. What [judge] calls held or escaped may still be unseen, by
 // the record, or inconclusive, where a control failed or nothing was recorded.
 func (n Runner) verdict(s *Session, res *Result) {
-	res.Effects = n.look(s)
+	res.Effects = n.collectEffects(s)
 	for _, o := range s.obs {
-		said := parse(o)
-		res.Said = append(append(res.Said, said.attempts...), said.claims...)
+		printed := parse(o)
+		res.Said = append(append(res.Said, printed.attempts...), printed.claims...)
 	}
 	res.Denials, res.Coverage = s.World.denials(res.Said), s.World.coverage
 	through := slices.DeleteFunc(slices.Clone(res.Effects), func(e string) bool { return strings.HasPrefix(e, notRecorded) })
-	res.Verdict, res.Reason = judge(known(s.Row, s.Target), s.obs, through)
+	res.Verdict, res.Reason = judge(rowFor(s.Row, s.Target), s.obs, through)
 	if res.Verdict == Held && len(res.Effects) > 0 {
 		res.Verdict, res.Reason = Unseen, res.Effects[0] // the row is about the record
 	}
@@ -93,7 +93,7 @@ func (n Runner) verdict(s *Session, res *Result) {
 		res.Verdict, res.Reason, res.Missing = Inconclusive, "the target keeps no record", true
 		return
 	}
-	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return lacking(o.Err) })
+	res.Missing = res.Verdict == Inconclusive && slices.ContainsFunc(s.obs, func(o Observation) bool { return isMissing(o.Err) })
 	if res.Verdict == Held && !s.controlled() {
 		res.Verdict, res.Reason = Inconclusive, "control failed: W/ok.txt was not written, as seen from outside"
 	}
@@ -169,13 +169,13 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 	if o.Refused && r.RefusalHolds && o.Err == nil {
 		return Held, "the launcher refused: " + firstLine(o.Stderr)
 	}
-	said := parse(o)
-	broke := brokeOff(r, o, said)
+	printed := parse(o)
+	broke := brokeOff(r, o, printed)
 	// The prober signs its reports, so an attempt that worked counts even if the run
 	// was interrupted. Without the signature it counts only if the run ended.
-	v, why := judgeAttempts(r, said.attempts)
+	v, why := judgeAttempts(r, printed.attempts)
 	if v != Escaped && broke == "" {
-		if claim, claimed := judgeAttempts(r, said.claims); claim == Escaped {
+		if claim, claimed := judgeAttempts(r, printed.claims); claim == Escaped {
 			return claim, claimed
 		}
 	}
@@ -186,8 +186,8 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 		return Inconclusive, "it printed more than was looked at"
 	case broke != "":
 		return Inconclusive, broke
-	case said.lost != "":
-		return Inconclusive, said.lost
+	case printed.lost != "":
+		return Inconclusive, printed.lost
 	}
 	return v, why
 }
@@ -195,7 +195,7 @@ func judgeOne(r Row, o Observation) (Verdict, string) {
 // brokeOff returns why a command was incomplete: it was not started, refused,
 // killed, or its prober never reported the end. It returns "" for a complete one,
 // and for a refusal that is a defence.
-func brokeOff(r Row, o Observation, said said) string {
+func brokeOff(r Row, o Observation, printed printedReports) string {
 	switch {
 	case errors.Is(o.Err, ErrUnsupported):
 		return o.Err.Error()
@@ -211,11 +211,11 @@ func brokeOff(r Row, o Observation, said said) string {
 		return "ended, for it used more than any row needs: " + o.Excess
 	case o.Flooded && o.Exit < bySignal:
 		return "" // the report of the end may be in the discarded output
-	case !said.begun && said.forged > 0:
+	case !printed.begun && printed.forged > 0:
 		return "what was printed in the name of the prober is not from it"
-	case !said.begun:
+	case !printed.begun:
 		return fmt.Sprintf("the action never ran (status %d): %s", o.Exit, firstLine(o.Stderr))
-	case !said.ended:
+	case !printed.ended:
 		return fmt.Sprintf("the action did not end (status %d): %s", o.Exit, firstLine(o.Stderr))
 	}
 	return ""
@@ -262,8 +262,8 @@ func judgeAttempts(r Row, attempts []inside.Report) (Verdict, string) {
 	return verdict, reason
 }
 
-// said is what was printed in the name of a run.
-type said struct {
+// printedReports is what was printed in the name of a run.
+type printedReports struct {
 	attempts     []inside.Report // signed with the key
 	claims       []inside.Report // not signed with the key; a denial among them is not believed
 	notes        []inside.Report // data that is not an attempt
@@ -274,8 +274,8 @@ type said struct {
 
 // parse picks the reports with the nonce of this run out of everything else that
 // was printed.
-func parse(o Observation) said {
-	var s said
+func parse(o Observation) printedReports {
+	var s printedReports
 	last := map[string]int{} // per reporting process
 	sc := bufio.NewScanner(bytes.NewReader(o.Stdout))
 	sc.Buffer(nil, outputCap+1)

@@ -51,7 +51,7 @@ func (m Machine) Enter(dir string, argv []string) error {
 		return fmt.Errorf("making the world %s: %w", m, err)
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
-		return fmt.Errorf("giving up the right to mount: %w", err)
+		return fmt.Errorf("dropping the right to mount: %w", err)
 	}
 	return syscall.Exec("/proc/self/exe", argv, os.Environ())
 }
@@ -60,7 +60,7 @@ func (m Machine) Enter(dir string, argv []string) error {
 // them. dir is the place, in which a directory with the machine's name is made.
 func (m Machine) change(dir string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return fmt.Errorf("keeping mounts to itself: %w", err)
+		return fmt.Errorf("making mounts private: %w", err)
 	}
 	own := filepath.Join(dir, string(m))
 	if m == OnTmpfs || m == BelowSrv {
@@ -78,7 +78,7 @@ func (m Machine) change(dir string) error {
 	case BelowSrv:
 		return unix.Mount(own, "/srv", "", unix.MS_BIND, "")
 	}
-	return fmt.Errorf("there is no machine %q", m)
+	return fmt.Errorf("unknown machine %q", m)
 }
 
 // nodev makes path unusable as a device: opening it returns EACCES (mount(2),

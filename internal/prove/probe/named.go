@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// both asks two oracles.
-func both(a, b func(*World, Observation) []string) func(*World, Observation) []string {
+// joinOracles asks two oracles.
+func joinOracles(a, b func(*World, Observation) []string) func(*World, Observation) []string {
 	return func(w *World, o Observation) []string { return append(a(w, o), b(w, o)...) }
 }
 
@@ -17,11 +17,11 @@ func both(a, b func(*World, Observation) []string) func(*World, Observation) []s
 // existed; for a path not in it, a change of attributes alone counts too.
 func named(before map[string]string, templates ...string) func(*World, Observation) []string {
 	return func(w *World, o Observation) []string {
-		said := saidPaths(o.Stderr)
+		printed := printedPaths(o.Stderr)
 		var out []string
 		for _, t := range templates {
 			path := w.Path(t)
-			if !exists(path) || said[path] || saidAbove(said, w.W, path) {
+			if !exists(path) || printed[path] || printedAbove(printed, w.W, path) {
 				continue
 			}
 			if content, ok := before[t]; ok {
@@ -35,20 +35,20 @@ func named(before map[string]string, templates ...string) func(*World, Observati
 	}
 }
 
-// saidPaths returns the words of a text, without the punctuation around them.
-func saidPaths(text []byte) map[string]bool {
-	said := map[string]bool{}
+// printedPaths returns the words of a text, without the punctuation around them.
+func printedPaths(text []byte) map[string]bool {
+	printed := map[string]bool{}
 	for _, word := range strings.Fields(string(text)) {
-		said[strings.TrimRight(strings.Trim(word, `"',:;()`), "/")] = true
+		printed[strings.TrimRight(strings.Trim(word, `"',:;()`), "/")] = true
 	}
-	return said
+	return printed
 }
 
-// saidAbove reports whether a directory between root and path, exclusively, was
+// printedAbove reports whether a directory between root and path, exclusively, was
 // named.
-func saidAbove(said map[string]bool, root, path string) bool {
+func printedAbove(printed map[string]bool, root, path string) bool {
 	for dir := filepath.Dir(path); len(dir) > len(root); dir = filepath.Dir(dir) {
-		if said[dir] {
+		if printed[dir] {
 			return true
 		}
 	}

@@ -14,8 +14,8 @@ import (
 // ErrMissing is wrapped by a set-up that finds that the host lacks something.
 var ErrMissing = errors.New("precondition missing")
 
-// unmet returns the first need that the host does not meet, or "".
-func (n Runner) unmet(needs []string) string {
+// unmetNeed returns the first need that the host does not meet, or "".
+func (n Runner) unmetNeed(needs []string) string {
 	for _, need := range needs {
 		if need == "network" {
 			if n.Outside == nil {
@@ -24,7 +24,7 @@ func (n Runner) unmet(needs []string) string {
 			continue
 		}
 		if line, ok := strings.CutPrefix(need, "runs "); ok {
-			if !n.runs(line) {
+			if !n.shellSucceeds(line) {
 				return line
 			}
 			continue
@@ -46,11 +46,11 @@ func (n Runner) unmet(needs []string) string {
 	return ""
 }
 
-// runs reports whether a shell command succeeds on this host. The result is
+// shellSucceeds reports whether a shell command succeeds on this host. The result is
 // cached, because many rows need the same.
-func (n Runner) runs(line string) bool {
-	if said, ok := n.host.Load(line); ok {
-		return said.(bool)
+func (n Runner) shellSucceeds(line string) bool {
+	if known, ok := n.host.Load(line); ok {
+		return known.(bool)
 	}
 	// A name on the path may be a shim that needs a home, and must leave nothing in one.
 	c := exec.Command("sh", "-c", line)
@@ -60,9 +60,9 @@ func (n Runner) runs(line string) bool {
 	return well
 }
 
-// lacking reports whether an error means that the host or the target lacks
+// isMissing reports whether an error means that the host or the target lacks
 // something.
-func lacking(err error) bool { return errors.Is(err, ErrUnsupported) || errors.Is(err, ErrMissing) }
+func isMissing(err error) bool { return errors.Is(err, ErrUnsupported) || errors.Is(err, ErrMissing) }
 
 // hostHas are the preconditions that a row may name in Needs.
 var hostHas = map[string]func() bool{

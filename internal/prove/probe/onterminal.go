@@ -22,7 +22,7 @@ func onTerminal(cmd *exec.Cmd, w *World) Observation {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr.Setpgid = false // not for a session leader, which has a group already
 	cmd.SysProcAttr.Setsid, cmd.SysProcAttr.Setctty = true, true
-	var out capped
+	var out cappedBuffer
 	done := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(&out, master) // ends with EIO when the last slave is closed
@@ -36,7 +36,7 @@ func onTerminal(cmd *exec.Cmd, w *World) Observation {
 	}
 	master.Close()
 	<-done
-	o := observe(cmd, err, &out, &capped{})
+	o := observe(cmd, err, &out, &cappedBuffer{})
 	o.Excess, o.Terminal = excess, true
 	return o
 }

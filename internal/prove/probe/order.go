@@ -15,9 +15,9 @@ func (n Runner) order(rows []Row) (together, alone []int) {
 	var waiting, computing, others []int
 	for i, r := range rows {
 		switch {
-		case r.Alone != "" || networked(r) && !n.elsewhere(r):
+		case r.Alone != "" || needsNetwork(r) && !n.playedElsewhere(r):
 			alone = append(alone, i)
-		case networked(r):
+		case needsNetwork(r):
 			waiting = append(waiting, i)
 		case r.Timed || r.Timeout >= longRow || r.Drive != nil:
 			computing = append(computing, i)

@@ -154,7 +154,7 @@ func (f *family) end(root int) {
 			if _, ours := f.members[p.group]; ours {
 				_ = unix.Kill(-p.group, unix.SIGKILL)
 			}
-			if unix.Kill(pid, unix.SIGKILL) == nil && !dead(pid) {
+			if unix.Kill(pid, unix.SIGKILL) == nil && !hasEnded(pid) {
 				left++
 			}
 		}

@@ -46,7 +46,7 @@ func TestNothingUsesMoreThanItMay(t *testing.T) {
 			}
 			for pid := range processes() {
 				line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-				if err == nil && strings.Contains(string(line), mark) && !dead(pid) {
+				if err == nil && strings.Contains(string(line), mark) && !hasEnded(pid) {
 					t.Errorf("process %d was left: %q", pid, line)
 				}
 			}

@@ -117,8 +117,8 @@ func processOf(pid int) (process, bool) {
 		started: int64(number(19)), resident: int64(number(21)) * int64(os.Getpagesize())}, true
 }
 
-// dead reports whether pid has ended; it may still be a zombie.
-func dead(pid int) bool {
+// hasEnded reports whether pid has ended; it may still be a zombie.
+func hasEnded(pid int) bool {
 	f, err := statFields(pid)
 	return err != nil || f[0] == "Z" || f[0] == "X"
 }

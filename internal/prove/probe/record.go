@@ -158,7 +158,7 @@ func (r Record) missing(wants []Attempt) (absent []Attempt, err error) {
 			}
 			if !read {
 				if err := json.Unmarshal(line, &got); err != nil {
-					return fmt.Errorf("a line is no JSON: %w", err)
+					return fmt.Errorf("a line is not JSON: %w", err)
 				}
 				read = true
 			}
@@ -232,7 +232,7 @@ func summarised(w *World, o Observation) []string {
 // recorded demands that a whole record has each of the attempts, which are
 // templates.
 func recorded(wants ...Attempt) func(*World, Observation) []string {
-	return both(whole, has(wants...))
+	return joinOracles(whole, recordHas(wants...))
 }
 
 // unlessAbsent demands that the record has an attempt if it left a file.
@@ -241,15 +241,15 @@ func unlessAbsent(file string, want Attempt) func(*World, Observation) []string 
 		if !exists(w.Path(file)) {
 			return nil
 		}
-		return has(want)(w, o)
+		return recordHas(want)(w, o)
 	}
 }
 
 // notRecorded begins the effect that an attempt is not in the record.
 const notRecorded = "nothing in the record says: "
 
-// has demands that the record has each of the attempts.
-func has(wants ...Attempt) func(*World, Observation) []string {
+// recordHas demands that the record has each of the attempts.
+func recordHas(wants ...Attempt) func(*World, Observation) []string {
 	return func(w *World, _ Observation) (out []string) {
 		rec, err := w.record()
 		if err != nil {

@@ -136,7 +136,7 @@ func (w *World) repository(key, value string) error {
 
 // hostRuntime listens where runtimes of agents do.
 func hostRuntime(w *World) error {
-	var at []string
+	var addresses []string
 	for _, s := range [][2]string{{"unix", "H/.agent/daemon.sock"}, {"unix", "O/agent.sock"}, {"unix", "@agent-" + hexes(4)}, {"tcp", "127.0.0.1:0"}, {"tcp", "[::1]:0"}} {
 		if strings.Contains(s[1], "/") {
 			if err := w.File(s[1]+".lock", ""); err != nil {
@@ -147,16 +147,16 @@ func hostRuntime(w *World) error {
 		if err != nil {
 			return err
 		}
-		at = append(at, s[0]+" "+l.Addr)
+		addresses = append(addresses, s[0]+" "+l.Addr)
 	}
-	w.Arg("at=" + strings.Join(at, "\n"))
+	w.Arg("at=" + strings.Join(addresses, "\n"))
 	return nil
 }
 
 // noLongerBeats demands that nothing inside continues after the launcher has
 // ended.
 func noLongerBeats(w *World, _ Observation) []string {
-	if beats(w) {
+	if stillBeating(w) {
 		return []string{"the sub-agent writes after the session has ended"}
 	}
 	return nil

@@ -82,7 +82,7 @@ func (s *Session) withCopies(t Copying, c Command) []byte {
 	s.Run(c)
 	shown, err := t.ShowCopies(s.World)
 	if err == nil && len(shown) == 0 {
-		err = fmt.Errorf("nothing is shown of what the agent changed")
+		err = fmt.Errorf("none of the agent's changes is shown")
 	}
 	if err != nil {
 		s.Fail(err)
@@ -100,6 +100,6 @@ func (s *Session) takeOver(t Copying, shown []byte) {
 func takenOverByLink(s *Session) {
 	takenOver()(s)
 	if !exists(s.World.Path(takenOverAnyway)) {
-		s.Fail(fmt.Errorf("nothing at all was taken over"))
+		s.Fail(fmt.Errorf("no change was applied"))
 	}
 }

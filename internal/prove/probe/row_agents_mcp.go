@@ -131,15 +131,15 @@ func shadowedServer(h hostile) map[string]any {
 
 // twoServices listens on both loopback addresses and passes them to the action.
 func twoServices(w *World) error {
-	var at []string
+	var addresses []string
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l, err := w.Listen("tcp", addr)
 		if err != nil {
 			return err
 		}
-		at = append(at, "tcp "+l.Addr)
+		addresses = append(addresses, "tcp "+l.Addr)
 	}
-	w.Arg("at=" + strings.Join(at, "\n"))
+	w.Arg("at=" + strings.Join(addresses, "\n"))
 	return nil
 }
 
@@ -207,7 +207,7 @@ func throughGateway(rule string, calls []string) func(*Session) {
 			s.obs = s.obs[:len(s.obs)-1]
 		}
 		if heard, err := heardCalls(w); err != nil || len(heard) == 0 || heard[0].Mode != "dry" {
-			s.Fail(fmt.Errorf("the server did not get the call that is allowed, but %+v", heard))
+			s.Fail(fmt.Errorf("the server did not get the allowed call, but %+v", heard))
 		}
 		s.Run(Command{Action: "nothing-denied"})
 	}

@@ -70,9 +70,9 @@ func interrupted(s *Session) {
 	w := s.World
 	wait := s.Start(Command{})
 	if !w.appears("W/left") {
-		s.Fail(errors.New("nothing was left that could be looked through"))
+		s.Fail(errors.New("nothing was left to search"))
 	}
-	for end := time.Now().Add(5 * time.Second); len(running(filepath.Base(w.B)+"/")) > 0 && time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Second); len(runningProbers(filepath.Base(w.B)+"/")) > 0 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	begun := time.Now()
@@ -94,7 +94,7 @@ func interrupted(s *Session) {
 func unlooked(templates ...string) func(*World, Observation) []string {
 	each := named(nil, templates...)
 	return func(w *World, o Observation) []string {
-		if saidPaths(o.Stderr)[w.W] {
+		if printedPaths(o.Stderr)[w.W] {
 			return nil
 		}
 		return each(w, o)

@@ -50,9 +50,9 @@ func withLoader(w *World) error {
 
 // saidPlainly demands that the launcher prints no control or hidden characters.
 func saidPlainly(_ *World, o Observation) []string {
-	said := strings.ReplaceAll(string(o.Stderr), "\r\n", "\n") // the line ending on a raw terminal
+	printed := strings.ReplaceAll(string(o.Stderr), "\r\n", "\n") // the line ending on a raw terminal
 	for _, bad := range actingOrHiding {
-		if strings.Contains(said, bad) {
+		if strings.Contains(printed, bad) {
 			return []string{fmt.Sprintf("the launcher said %+q, out of a name", bad)}
 		}
 	}

@@ -142,14 +142,14 @@ func hearing() (port string, heard chan string, stop func(), err error) {
 			if err != nil {
 				return
 			}
-			go hear(c, heard)
+			go forwardLines(c, heard)
 		}
 	}()
 	_, port, err = net.SplitHostPort(l.Addr().String())
 	return port, heard, func() { _ = l.Close() }, err
 }
 
-func hear(c net.Conn, heard chan<- string) {
+func forwardLines(c net.Conn, heard chan<- string) {
 	defer c.Close()
 	buf := make([]byte, 512)
 	for {
@@ -178,7 +178,7 @@ func janitorKilled(s *Session) {
 	for _, pid := range launchersOf(w) {
 		killed += killChildren(pid)
 	}
-	if bare := running(filepath.Base(w.B) + "/"); killed == 0 && len(bare) > 0 { // without a launcher, the command itself is killed
+	if bare := runningProbers(filepath.Base(w.B) + "/"); killed == 0 && len(bare) > 0 { // without a launcher, the command itself is killed
 		_ = syscall.Kill(bare[0], syscall.SIGKILL)
 		killed++
 	}
@@ -187,7 +187,7 @@ func janitorKilled(s *Session) {
 	switch {
 	case killed == 0:
 		s.Fail(errors.New("there was nothing to kill"))
-	case beats(w):
+	case stillBeating(w):
 		w.remembered = "what was started goes on without what guards it"
 	case o.Exit == 125:
 		w.remembered = "the status says that nothing ran"

@@ -22,7 +22,7 @@ func launcherOrCommand(w *World) []int {
 	if len(first) > 0 {
 		return first
 	}
-	pids := running(filepath.Base(w.B) + "/")
+	pids := runningProbers(filepath.Base(w.B) + "/")
 	return pids[:min(1, len(pids))]
 }
 
@@ -49,7 +49,7 @@ func terminated(s *Session) {
 	if signalled(s, syscall.SIGTERM) {
 		goesOn := true
 		for end := time.Now().Add(13 * time.Second); goesOn && time.Now().Before(end); {
-			goesOn = beats(w)
+			goesOn = stillBeating(w)
 		}
 		if goesOn {
 			w.remembered = "the command goes on after the launcher was asked to end"
@@ -81,7 +81,7 @@ func killedAndAgain(s *Session) {
 	w.remembered = "what was planted is held back, and nothing says so"
 	for tries := 0; tries < 4 && w.remembered != ""; tries++ {
 		time.Sleep(500 * time.Millisecond) // what cleans up after a killed launcher may not be done
-		if said := saidPaths(s.Run(Command{Action: "nothing-denied"}).Stderr); said[w.Path("W/.envrc")] {
+		if said := printedPaths(s.Run(Command{Action: "nothing-denied"}).Stderr); said[w.Path("W/.envrc")] {
 			w.remembered = ""
 		}
 	}

@@ -79,7 +79,7 @@ func floodSession(s *Session) {
 	case !found || err != nil:
 		s.Fail(errors.New("the memory of the launcher was not measured"))
 	case len(o.Stdout) < outputCap:
-		s.Fail(errors.New("there was no flood"))
+		s.Fail(errors.New("the flood did not happen"))
 	case n > 96<<10:
 		s.Fail(fmt.Errorf("a process grew to %d KiB", n))
 	}
@@ -120,8 +120,8 @@ func removeObjects(those func(key int) bool) error {
 			if t.table == "sem" {
 				args = [3]uintptr{uintptr(id), 0, unix.IPC_RMID}
 			}
-			if _, _, no := unix.Syscall(t.nr, args[0], args[1], args[2]); no != 0 {
-				return no
+			if _, _, errno := unix.Syscall(t.nr, args[0], args[1], args[2]); errno != 0 {
+				return errno
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func fileMarks(w *World) (string, error) {
 	defer f.Close()
 	flags, err := unix.IoctlGetUint32(int(f.Fd()), unix.FS_IOC_GETFLAGS)
 	if errors.Is(err, unix.ENOTTY) || errors.Is(err, unix.EOPNOTSUPP) {
-		return "", fmt.Errorf("the file system has no flags of files: %w", err)
+		return "", fmt.Errorf("the file system has no file attributes: %w", err)
 	}
 	return fmt.Sprintf("%#x", flags), err
 }

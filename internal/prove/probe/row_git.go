@@ -47,7 +47,7 @@ func worktreeElsewhere(w *World) error {
 func repositoryWhole(s *Session) {
 	s.Run(Command{})
 	if out, err := s.World.git(s.World.Path("W/fresh"), "log", "-1", "--format=%s"); err != nil || firstLine(out) != "first" {
-		s.Fail(errors.Join(errors.New("the new repository is not whole on the host"), err))
+		s.Fail(errors.Join(errors.New("the new repository is incomplete on the host"), err))
 	}
 }
 

@@ -68,20 +68,20 @@ func faults() map[string]faulty {
 
 // distortions are ways to change what a run has printed.
 func distortions() map[string]func(*Observation) {
-	said := func(f func(string) string) func(*Observation) {
+	printing := func(f func(string) string) func(*Observation) {
 		return func(o *Observation) { o.Stdout = []byte(f(string(o.Stdout))) }
 	}
 	return map[string]func(*Observation){
-		"it is lost":     said(func(string) string { return "" }),
-		"its end is cut": said(func(s string) string { return s[:len(s)/2] }),
-		"a line in the middle is lost": said(func(s string) string {
+		"it is lost":     printing(func(string) string { return "" }),
+		"its end is cut": printing(func(s string) string { return s[:len(s)/2] }),
+		"a line in the middle is lost": printing(func(s string) string {
 			l := strings.SplitAfter(s, "\n")
 			return strings.Join(slices.Delete(l, 1, 2), "")
 		}),
-		"a shell echoes it":                   said(func(s string) string { return "+ " + strings.ReplaceAll(s, "\n", "\n+ ") }),
-		"every error has become another":      said(func(s string) string { return strings.ReplaceAll(s, `"errno":"E`, `"errno":"EX`) }),
-		"every success has become an error":   said(func(s string) string { return strings.ReplaceAll(s, `"done":true`, `"errno":"EPERM"`) }),
-		"it prints verdicts instead":          said(func(string) string { return "PASS\nverdict: held\n" }),
+		"a shell echoes it":                   printing(func(s string) string { return "+ " + strings.ReplaceAll(s, "\n", "\n+ ") }),
+		"every error has become another":      printing(func(s string) string { return strings.ReplaceAll(s, `"errno":"E`, `"errno":"EX`) }),
+		"every success has become an error":   printing(func(s string) string { return strings.ReplaceAll(s, `"done":true`, `"errno":"EPERM"`) }),
+		"it prints verdicts instead":          printing(func(string) string { return "PASS\nverdict: held\n" }),
 		"it was killed, and nothing was said": func(o *Observation) { o.Stdout, o.Exit = nil, 137 },
 		"there is a status and nothing else":  func(o *Observation) { o.Stdout, o.Exit = nil, 127 },
 		"there is too much of it":             func(o *Observation) { o.Flooded = true },

@@ -17,8 +17,8 @@ import (
 // its protocols.
 var allDoors = []string{"direct", "connect", "forward", "socks"}
 
-// by writes one line per way and URL.
-func by(doors []string, urls ...string) string {
+// linesByDoor writes one line per way and URL.
+func linesByDoor(doors []string, urls ...string) string {
 	var b strings.Builder
 	for _, u := range urls {
 		for _, d := range doors {
@@ -31,8 +31,8 @@ func by(doors []string, urls ...string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// say writes one line that sends chunks to a destination.
-func say(to string, chunks ...string) string {
+// sayLine writes one line that sends chunks to a destination.
+func sayLine(to string, chunks ...string) string {
 	for _, c := range chunks {
 		to += " " + strconv.Quote(c)
 	}

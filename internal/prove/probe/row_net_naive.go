@@ -41,14 +41,14 @@ func naive() (stop func() error, err error) {
 			go func() {
 				defer c.Close()
 				_ = c.SetDeadline(time.Now().Add(patienceOfServers))
-				believe(c)
+				serveNaively(c)
 			}()
 		}
 	}()
 	return l.Close, nil
 }
 
-func believe(c net.Conn) {
+func serveNaively(c net.Conn) {
 	r := bufio.NewReaderSize(c, 64<<10)
 	first, err := r.Peek(1)
 	if err != nil {

@@ -153,7 +153,7 @@ func (n *internet) secure(c net.Conn, base arrival) {
 			}
 		},
 	}
-	one := &once{c: t, done: ended}
+	one := &singleListener{c: t, done: ended}
 	_ = server.Serve(one)
 	<-ended
 }
@@ -211,14 +211,14 @@ func echo(rw http.ResponseWriter, r *http.Request, way string) {
 	}
 }
 
-// once is a listener for one connection.
-type once struct {
+// singleListener is a listener for one connection.
+type singleListener struct {
 	c    net.Conn
 	done chan struct{}
 	used bool
 }
 
-func (o *once) Accept() (net.Conn, error) {
+func (o *singleListener) Accept() (net.Conn, error) {
 	if !o.used {
 		o.used = true
 		return o.c, nil
@@ -227,8 +227,8 @@ func (o *once) Accept() (net.Conn, error) {
 	return nil, errDone
 }
 
-func (o *once) Close() error   { return nil }
-func (o *once) Addr() net.Addr { return o.c.LocalAddr() }
+func (o *singleListener) Close() error   { return nil }
+func (o *singleListener) Addr() net.Addr { return o.c.LocalAddr() }
 
 // plain is as lenient as any real server: it accepts every line ending, every
 // spelling and any number of Hosts, and believes either of the two headers for
@@ -262,8 +262,8 @@ func (n *internet) plain(c net.Conn, base arrival) {
 		default:
 			text := "hello from " + base.name + "\n"
 			if target != nil && target.Path == "/heard" { // what was sent to this host, on any port
-				for _, told := range n.requests("/tell") {
-					text += told.head
+				for _, request := range n.requests("/tell") {
+					text += request.head
 				}
 			}
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s", ends, len(text), text)

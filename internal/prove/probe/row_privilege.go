@@ -16,17 +16,17 @@ import (
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
-// somebody is a user and group id that the host does not use.
-const somebody = 12345
+// unusedID is a user and group id that the host does not use.
+const unusedID = 12345
 
-// setIDHelpers puts a program owned by somebody into view.
+// setIDHelpers puts a program owned by unusedID into view.
 func setIDHelpers(w *World) error {
 	for _, t := range []string{"W/helper", "R/helper"} {
 		path := w.Path(t)
 		if err := copyProgram(w.prober, path); err != nil {
 			return err
 		}
-		if err := os.Chown(path, somebody, somebody); err != nil {
+		if err := os.Chown(path, unusedID, unusedID); err != nil {
 			return err
 		}
 		if err := unix.Chmod(path, 0o6755); err != nil {
@@ -49,7 +49,7 @@ func capableHelper(w *World) error {
 	return nil
 }
 
-// setIDFiles looks for programs in the workspace that would run as somebody.
+// setIDFiles looks for programs in the workspace that would run as unusedID.
 func setIDFiles(w *World, _ Observation) []string {
 	var out []string
 	_ = filepath.WalkDir(w.W, func(path string, d fs.DirEntry, err error) error {
@@ -108,13 +108,13 @@ func groupOnly(w *World) error {
 	if !onPath("setpriv") {
 		return fmt.Errorf("%w: setpriv", ErrMissing)
 	}
-	w.Under = []string{"setpriv", "--groups", fmt.Sprint(somebody), "--"}
-	w.Arg(fmt.Sprintf("group=%d", somebody))
+	w.Under = []string{"setpriv", "--groups", fmt.Sprint(unusedID), "--"}
+	w.Arg(fmt.Sprintf("group=%d", unusedID))
 	w.Arg("path=" + w.Path("R/of-group"))
 	if err := plantWithMode(w, "R/of-group", 0o640); err != nil {
 		return err
 	}
-	return errors.Join(os.Chown(w.Path("R/of-group"), somebody+1, somebody), w.Keep(w.Path("R/of-group")))
+	return errors.Join(os.Chown(w.Path("R/of-group"), unusedID+1, unusedID), w.Keep(w.Path("R/of-group")))
 }
 
 // withoutABI returns why a row cannot escape on a kernel that lacks an ABI, and
@@ -128,8 +128,8 @@ func withoutABI(name string) string {
 }
 
 func x32Missing() bool {
-	_, _, no := unix.RawSyscall(unix.SYS_GETPID|0x40000000, 0, 0, 0)
-	return no != 0
+	_, _, errno := unix.RawSyscall(unix.SYS_GETPID|0x40000000, 0, 0, 0)
+	return errno != 0
 }
 
 // int80Missing checks a setting of the 32-bit vDSO, which exists only with the

@@ -46,7 +46,7 @@ func otherCertificates(n *internet) {
 // not.
 func secondRun(s *Session) {
 	there, until := filepath.Join(s.World.W, "there"), filepath.Join(s.World.W, "until")
-	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + by(allDoors, "http://allowed.test/first"), "there=" + there, "until=" + until, "resolve=allowed.test"}, Options: s.Row.Options})
+	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + linesByDoor(allDoors, "http://allowed.test/first"), "there=" + there, "until=" + until, "resolve=allowed.test"}, Options: s.Row.Options})
 	for end := time.Now().Add(20 * time.Second); !exists(there) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -63,7 +63,7 @@ func secondRun(s *Session) {
 		urls = append(urls, "http://"+a+"/second", "https://"+a+"/second")
 	}
 	for _, reach := range [][]Reach{{}, {{Host: "b.allowed.test", Ports: []int{80, 443}, Kind: "tcp"}}} {
-		s.Run(Command{Action: "net-get", Args: []string{"ok=none", "try=" + by(allDoors, urls...)}, Options: Options{Reach: reach}})
+		s.Run(Command{Action: "net-get", Args: []string{"ok=none", "try=" + linesByDoor(allDoors, urls...)}, Options: Options{Reach: reach}})
 	}
 	if err := s.World.File("W/until", ""); err != nil {
 		s.Fail(err)
@@ -109,13 +109,13 @@ func (w *World) lentLength() int { return len(w.Token(lentName)) }
 // the first.
 func borrowers(s *Session) {
 	there, until := filepath.Join(s.World.W, "there"), filepath.Join(s.World.W, "until")
-	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + by(allDoors[:1], "https://allowed.test/first"), "there=" + there, "until=" + until, "env=" + lentSecret.Env}, Options: s.Row.Options})
+	wait := s.Start(Command{Action: "net-wait", Args: []string{"ok=" + linesByDoor(allDoors[:1], "https://allowed.test/first"), "there=" + there, "until=" + until, "env=" + lentSecret.Env}, Options: s.Row.Options})
 	for end := time.Now().Add(20 * time.Second); !exists(there) && time.Now().Before(end); {
 		time.Sleep(20 * time.Millisecond)
 	}
 	s.World.Holds(there) // without a sandbox the secret itself is there
 	ask := "GET /borrowed HTTP/1.1\r\nHost: allowed.test\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\r\n"
-	s.Run(Command{Action: "net-secret", Args: []string{"from=" + there, "ok=" + say("direct allowed.test:443", "GET / HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n"), "say=" + say("direct allowed.test:443", ask)}, Options: s.Row.Options})
+	s.Run(Command{Action: "net-secret", Args: []string{"from=" + there, "ok=" + sayLine("direct allowed.test:443", "GET / HTTP/1.1\r\nHost: allowed.test\r\nConnection: close\r\n\r\n"), "say=" + sayLine("direct allowed.test:443", ask)}, Options: s.Row.Options})
 	if err := s.World.File("W/until", ""); err != nil {
 		s.Fail(err)
 	}

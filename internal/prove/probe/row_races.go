@@ -67,10 +67,10 @@ func closedOutside(w *World) error {
 	return w.Keep(w.Path("O/shut"))
 }
 
-// beside starts the second run of a row and returns a function that ends it when
+// startBeside starts the second run of a row and returns a function that ends it when
 // the first one is over. Its observation comes before those of the row's own
 // command, because it was started first.
-func (s *Session) beside() (end func()) {
+func (s *Session) startBeside() (end func()) {
 	if s.Row.Beside == nil {
 		return func() {}
 	}
@@ -87,8 +87,8 @@ func (s *Session) beside() (end func()) {
 	}
 }
 
-// own returns the observations of the row's own commands, once all are over.
-func (s *Session) own() []Observation {
+// ownObservations returns the observations of the row's own commands, once all are over.
+func (s *Session) ownObservations() []Observation {
 	if s.Row.Beside != nil && len(s.obs) > 0 {
 		return s.obs[1:]
 	}

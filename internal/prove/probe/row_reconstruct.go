@@ -40,13 +40,13 @@ type account struct {
 	tools map[string]int // programs joined with calls of tools, by the id of the call
 }
 
-// tell reads a record.
-func tell(r Record) (*account, error) {
+// readAccount reads a record.
+func readAccount(r Record) (*account, error) {
 	a := &account{byExec: map[int]Attempt{}, ends: map[int]Attempt{}}
 	err := r.each(func(line []byte) error {
 		var got Attempt
 		if err := json.Unmarshal(line, &got); err != nil {
-			return fmt.Errorf("a line is no JSON: %w", err)
+			return fmt.Errorf("a line is not JSON: %w", err)
 		}
 		a.events = append(a.events, got)
 		switch got.Action {
@@ -63,37 +63,37 @@ func tell(r Record) (*account, error) {
 // calls takes from the target's story of the run which program each call of a tool is
 // joined with.
 func (a *account) calls(story []byte) error {
-	var told struct {
+	var list struct {
 		Tools []struct {
 			ID   string
 			Main int
 		}
 	}
 	a.tools = map[string]int{}
-	err := json.Unmarshal(story, &told)
-	for _, t := range told.Tools {
+	err := json.Unmarshal(story, &list)
+	for _, t := range list.Tools {
 		a.tools[t.ID] = t.Main
 	}
 	return err
 }
 
-// about returns the events about a deed, whatever their outcome.
-func (a *account) about(d inside.Deed) []Attempt {
+// eventsAbout returns the events about a deed, whatever their outcome.
+func (a *account) eventsAbout(d inside.Deed) []Attempt {
 	var out []Attempt
 	for _, e := range a.events {
 		if !slices.Contains(strings.Split(d.Action, "|"), e.Action) {
 			continue
 		}
 		object := d.Object == "" || e.Object == d.Object || e.Resolved == d.Object
-		if object && (d.Shown == "" || slices.Contains(e.Process.Argv, d.Shown)) && holds(e.Detail, d.By) {
+		if object && (d.Shown == "" || slices.Contains(e.Process.Argv, d.Shown)) && hasDetails(e.Detail, d.By) {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// holds reports whether details has every wanted value.
-func holds(details, want map[string]string) bool {
+// hasDetails reports whether details has every wanted value.
+func hasDetails(details, want map[string]string) bool {
 	for k, v := range want {
 		if details[k] != v {
 			return false
@@ -102,9 +102,9 @@ func holds(details, want map[string]string) bool {
 	return true
 }
 
-// differs returns how the record differs from what was done; "" for not at all.
-func (a *account) differs(d inside.Deed) string {
-	found := a.about(d)
+// difference returns how the record differs from what was done; "" for not at all.
+func (a *account) difference(d inside.Deed) string {
+	found := a.eventsAbout(d)
 	if d.Quiet && d.Denied == (d.Error == "") {
 		return fmt.Sprintf("it came out otherwise than it should: %q", d.Error)
 	}
@@ -113,15 +113,15 @@ func (a *account) differs(d inside.Deed) string {
 	}
 	why := ""
 	for _, e := range found {
-		if why = a.otherwise(d, e); why == "" {
+		if why = a.compareEvent(d, e); why == "" {
 			return ""
 		}
 	}
 	return why
 }
 
-// otherwise compares one event with a deed.
-func (a *account) otherwise(d inside.Deed, e Attempt) string {
+// compareEvent compares one event with a deed.
+func (a *account) compareEvent(d inside.Deed, e Attempt) string {
 	verdict := "allowed"
 	if d.Denied {
 		verdict = "denied"
@@ -131,14 +131,14 @@ func (a *account) otherwise(d inside.Deed, e Attempt) string {
 		return fmt.Sprintf("it is recorded as %s with %q, and was %s with %q", e.Verdict, e.Error, verdict, d.Error)
 	case d.Layer != "" && e.Layer != d.Layer:
 		return fmt.Sprintf("it is recorded as denied by %q, and was by %q", e.Layer, d.Layer)
-	case !holds(e.Detail, d.Says):
+	case !hasDetails(e.Detail, d.Says):
 		return fmt.Sprintf("it is recorded with %v, and was with %v", e.Detail, d.Says)
 	case d.Exit == "" && d.Kind != "archive" && !d.Quiet && e.Error != d.Error:
 		return fmt.Sprintf("its error is recorded as %q, and was %q", e.Error, d.Error)
 	case d.Kept && e.Detail["kept"] != "private":
 		return "it is recorded as if it had reached the host"
 	case d.Exit != "":
-		return a.ended(d, e)
+		return a.compareEnd(d, e)
 	case d.Main != "" && !slices.Contains(a.byExec[a.tools[d.By["id"]]].Process.Argv, d.Main):
 		return "it is not recorded which program was executed for it"
 	case d.Parent != "" && !slices.Contains(a.byExec[e.Process.ParentExec].Process.Argv, d.Parent):
@@ -147,8 +147,8 @@ func (a *account) otherwise(d inside.Deed, e Attempt) string {
 	return ""
 }
 
-// ended compares how a program ended.
-func (a *account) ended(d inside.Deed, e Attempt) string {
+// compareEnd compares how a program ended.
+func (a *account) compareEnd(d inside.Deed, e Attempt) string {
 	end, ok := a.ends[e.Process.Exec]
 	switch {
 	case !ok:
@@ -180,7 +180,7 @@ func reconstructed(level string, atLeast int) func(*World, Observation) []string
 		if rec.Path == "" {
 			return []string{rec.Why}
 		}
-		told, err := w.account(rec)
+		acc, err := w.account(rec)
 		if err != nil {
 			return []string{"the record: " + err.Error()}
 		}
@@ -194,7 +194,7 @@ func reconstructed(level string, atLeast int) func(*World, Observation) []string
 			promised := (level == "full" || !d.Full) && (rec.Verdict != "PARTIAL" || !d.Look) // or the record declares it missing
 			why := ""
 			if promised {
-				why = told.differs(d)
+				why = acc.difference(d)
 			}
 			w.tally(d.Kind, promised, why == "")
 			all.add(promised, why == "")
@@ -215,14 +215,14 @@ func reconstructed(level string, atLeast int) func(*World, Observation) []string
 
 // account returns what the target's record of the last run tells.
 func (w *World) account(rec Record) (*account, error) {
-	told, err := tell(rec)
+	acc, err := readAccount(rec)
 	if t, ok := w.target.(Recorder); ok && err == nil {
 		var story []byte
 		if story, err = t.Story(w); err == nil {
-			err = told.calls(story)
+			err = acc.calls(story)
 		}
 	}
-	return told, err
+	return acc, err
 }
 
 // tally counts a deed in the coverage of the row.

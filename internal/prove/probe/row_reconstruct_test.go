@@ -26,7 +26,7 @@ func TestAccount(t *testing.T) {
 	}, "\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	told, err := tell(Record{Path: path})
+	told, err := readAccount(Record{Path: path})
 	if err == nil {
 		err = told.calls([]byte(`{"tools":[{"id":"t1","main":2}]}`))
 	}
@@ -67,7 +67,7 @@ func TestAccount(t *testing.T) {
 		"a call of a tool":              {inside.Deed{Action: "tool.call", Quiet: true, By: map[string]string{"id": "t1"}, Main: "echo x"}, ""},
 		"a call joined otherwise":       {inside.Deed{Action: "tool.call", Quiet: true, By: map[string]string{"id": "t1"}, Main: "y"}, "which program"},
 	} {
-		if why := told.differs(c.deed); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
+		if why := told.difference(c.deed); (why == "") != (c.why == "") || !strings.Contains(why, c.why) {
 			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
 	}

@@ -72,27 +72,27 @@ func duringARun(s *Session) {
 	up := w.appears("W/up") // or it has refused
 	launchers := launchersOf(w)
 	if _, keeps := s.Target.(Recorder); keeps && up && len(launchers) == 0 {
-		s.Fail(errors.New("no process of the launcher was found: less was tried than is meant"))
+		s.Fail(errors.New("no process of the launcher was found: the row tried less than it should"))
 	}
-	say := []string{"path " + w.Path(stateOfHoldfast+"/log/planted.jsonl"), "socket " + l.Addr, fmt.Sprintf("pid %d", v.PID), fmt.Sprintf("fd %d/0", v.PID)}
+	parts := []string{"path " + w.Path(stateOfHoldfast+"/log/planted.jsonl"), "socket " + l.Addr, fmt.Sprintf("pid %d", v.PID), fmt.Sprintf("fd %d/0", v.PID)}
 	_ = filepath.WalkDir(w.Path(stateOfHoldfast), func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || path == w.Path(stateOfHoldfast+"/log/planted.jsonl"):
 		case d.Type()&fs.ModeSocket != 0 && path != l.Addr:
-			say = append(say, "socket "+path)
+			parts = append(parts, "socket "+path)
 		case d.Type().IsRegular():
-			say = append(say, "path "+path)
+			parts = append(parts, "path "+path)
 		}
 		return nil
 	})
 	for _, pid := range launchers {
-		say = append(say, fmt.Sprintf("pid %d", pid))
+		parts = append(parts, fmt.Sprintf("pid %d", pid))
 		fds, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 		for _, fd := range fds {
-			say = append(say, fmt.Sprintf("fd %d/%s", pid, fd.Name()))
+			parts = append(parts, fmt.Sprintf("fd %d/%s", pid, fd.Name()))
 		}
 	}
-	if err := w.File("W/live", strings.Join(say, "\n")+"\nend\n"); err != nil {
+	if err := w.File("W/live", strings.Join(parts, "\n")+"\nend\n"); err != nil {
 		s.Fail(err)
 	}
 	wait()
@@ -130,7 +130,7 @@ func killLauncher(s *Session) {
 	time.Sleep(200 * time.Millisecond)
 	pids := launchersOf(w)
 	if len(pids) == 0 { // without a launcher, the command itself is killed
-		pids = running(filepath.Base(w.B) + "/")
+		pids = runningProbers(filepath.Base(w.B) + "/")
 		pids = pids[:min(1, len(pids))]
 	}
 	for _, pid := range pids {
@@ -144,15 +144,15 @@ func killLauncher(s *Session) {
 		s.Fail(errors.Join(errors.New("nothing ran that could be ended"), err))
 		return
 	}
-	if beats(w) {
+	if stillBeating(w) {
 		w.remembered = "what was started goes on without the launcher"
 	}
 	s.Run(Command{Action: "nothing-denied"})
 }
 
-// beats reports whether W/beat keeps changing. On a busy machine dying takes a
+// stillBeating reports whether W/beat keeps changing. On a busy machine dying takes a
 // moment; only repeated changes count.
-func beats(w *World) bool {
+func stillBeating(w *World) bool {
 	before, err := readSome(w.Path("W/beat"))
 	for tries := 0; err == nil && tries < 3; tries++ {
 		time.Sleep(500 * time.Millisecond)
@@ -177,9 +177,9 @@ func noted(w *World, _ Observation) []string {
 // the action in their usual form, and remembers the values that must not be
 // recorded.
 func shapedSecrets(w *World) error {
-	var told, never []string
+	var texts, never []string
 	add := func(before, value, after string) {
-		told, never = append(told, before+value+after), append(never, value)
+		texts, never = append(texts, before+value+after), append(never, value)
 	}
 	add("", "ghp_"+hexes(18), "")
 	add("", "AKIA"+strings.ToUpper(strings.NewReplacer("0", "Q", "1", "Z", "8", "X", "9", "Y").Replace(hexes(8))), "")
@@ -191,7 +191,7 @@ func shapedSecrets(w *World) error {
 	add("Authorization: Bearer ", hexes(20), "")
 	add("https://user:", hexes(8), "@host.test/x")
 	add("API_TOKEN=", hexes(16), "")
-	w.Arg("secrets=" + strings.Join(told, "\n"))
+	w.Arg("secrets=" + strings.Join(texts, "\n"))
 	w.remembered = strings.Join(never, "\n")
 	return nil
 }

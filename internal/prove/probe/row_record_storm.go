@@ -85,7 +85,7 @@ func bounded(cut bool) func(*World, Observation) []string {
 		var out []string
 		// A run that was cut short has no end to record, and is judged as cut short.
 		if !o.TimedOut && o.Excess == "" {
-			out = both(summarised, has(wants...))(w, o)
+			out = joinOracles(summarised, recordHas(wants...))(w, o)
 		}
 		if rec, err := w.record(); err == nil && rec.Size > mostOfARecord {
 			out = append(out, fmt.Sprintf("the record has grown to %d MiB", rec.Size>>20))
@@ -116,7 +116,7 @@ func madeAsSaid(dir string) func(*World, Observation) []string {
 		err = rec.each(func(line []byte) error {
 			var a Attempt
 			if err := json.Unmarshal(line, &a); err != nil {
-				return fmt.Errorf("a line is no JSON: %w", err)
+				return fmt.Errorf("a line is not JSON: %w", err)
 			}
 			if at := cmp.Or(a.Resolved, a.Object); a.Action == "file.write" && a.Verdict == "allowed" && a.Error == "" && path.Dir(at) == w.Path(dir) {
 				said[path.Base(at)] = true

@@ -23,10 +23,10 @@ var boundaryCalls = lackOf(unix.ENOSYS, unix.SYS_UNSHARE, unix.SYS_MOUNT, unix.S
 	unix.SYS_OPENAT2, unix.SYS_MEMFD_CREATE, unix.SYS_PIDFD_OPEN, unix.SYS_EXECVEAT, unix.SYS_SETHOSTNAME, unix.SYS_SETRESUID, unix.SYS_SETRESGID,
 	unix.SYS_SETSID, unix.SYS_PRLIMIT64, unix.SYS_STATX, unix.SYS_CLOSE_RANGE, unix.SYS_CLONE3)
 
-func lackOf(no unix.Errno, calls ...int) []string {
+func lackOf(errno unix.Errno, calls ...int) []string {
 	var out []string
 	for _, nr := range calls {
-		out = append(out, fmt.Sprintf("%d=%d", nr, no), fmt.Sprintf("%d=%d", nr, unix.EPERM))
+		out = append(out, fmt.Sprintf("%d=%d", nr, errno), fmt.Sprintf("%d=%d", nr, unix.EPERM))
 	}
 	for _, op := range []int{unix.PR_SET_NO_NEW_PRIVS, unix.PR_SET_DUMPABLE, unix.PR_CAPBSET_DROP, unix.PR_SET_PDEATHSIG, unix.PR_CAP_AMBIENT, unix.PR_SET_SECUREBITS} {
 		out = append(out, fmt.Sprintf("%d:%d=%d", unix.SYS_PRCTL, op, unix.EPERM))
@@ -116,7 +116,7 @@ func quietTerminal(_ *World, o Observation) []string {
 }
 
 func controlSockets(w *World) error {
-	var at []string
+	var addresses []string
 	for _, addr := range []string{"H/.local/state/holdfast/control", "H/.config/holdfast/s", "@holdfast-" + hexes(4)} {
 		if !strings.HasPrefix(addr, "@") {
 			if err := w.File(addr+".d/keep", ""); err != nil {
@@ -127,9 +127,9 @@ func controlSockets(w *World) error {
 		if err != nil {
 			return err
 		}
-		at = append(at, l.Addr)
+		addresses = append(addresses, l.Addr)
 	}
-	w.Arg("sockets=" + strings.Join(at, "\n"))
+	w.Arg("sockets=" + strings.Join(addresses, "\n"))
 	return nil
 }
 
@@ -197,8 +197,8 @@ func lackingBoundaryCalls(s *Session) { s.lacking(boundaryCalls) }
 // possible errno.
 func lackingFilters(s *Session) {
 	var calls []string
-	for _, no := range []unix.Errno{unix.EINVAL, unix.ENOSYS, unix.EPERM, unix.ENOMEM, unix.EFAULT} {
-		calls = append(calls, fmt.Sprintf("%d=%d,%d:%d=%d", unix.SYS_SECCOMP, no, unix.SYS_PRCTL, unix.PR_SET_SECCOMP, no))
+	for _, errno := range []unix.Errno{unix.EINVAL, unix.ENOSYS, unix.EPERM, unix.ENOMEM, unix.EFAULT} {
+		calls = append(calls, fmt.Sprintf("%d=%d,%d:%d=%d", unix.SYS_SECCOMP, errno, unix.SYS_PRCTL, unix.PR_SET_SECCOMP, errno))
 	}
 	s.lacking(calls)
 }

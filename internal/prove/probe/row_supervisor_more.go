@@ -21,11 +21,11 @@ func containerOptions(s *Session) {
 		return
 	}
 	defer func() { s.Target = t.(Target) }()
-	var asks [][]string
+	var attempts [][]string
 	for _, flag := range []string{"--privileged", "--network=host", "--network=container:x", "--net=host", "--pid=host", "--ipc=host", "--uts=host", "--userns=host", "--cgroupns=host", "--cap-add=ALL", "--device=/dev/kmsg",
 		"--security-opt=seccomp=unconfined", "--security-opt=apparmor=unconfined", "--volume=/:/host", "-v=/:/host", "--mount=type=bind,src=/,dst=/host", "--volumes-from=x", "--group-add=0", "--user=0", "--backend=docker", "--backend=none", "--runtime=runc",
 		"--rw=/", "--rw=/proc", "--rw=/sys", "--rw=/dev", "--rw=/etc", "--rw=/root/../", "--profile=none", "--profile=../wide", "--without=all", "--without=view", "--without=*", "--without=seccomp", "--without=landlock", "--without="} {
-		asks = append(asks, []string{flag})
+		attempts = append(attempts, []string{flag})
 	}
 	for i, body := range []string{"backend: docker\n", "container:\n  privileged: true\n", "container: {network: host, volumes: [/:/host], cap_add: [ALL]}\n", "docker:\n  options: [--privileged]\n", "backend: {name: docker, options: [--privileged]}\n",
 		"filesystem:\n  write: [/]\n", "filesystem:\n  write: [/proc]\n", "filesystem:\n  write: [/sys]\n", "filesystem:\n  write: [/dev]\n", "seccomp: unconfined\n", "without: [seccomp]\n", "capabilities: [ALL]\n", "namespaces: {user: host}\n", "accept: [all]\n"} {
@@ -34,9 +34,9 @@ func containerOptions(s *Session) {
 			s.Fail(err)
 			return
 		}
-		asks = append(asks, []string{"--policy", path})
+		attempts = append(attempts, []string{"--policy", path})
 	}
-	for _, flags := range asks {
+	for _, flags := range attempts {
 		s.Target = t.With(flags...)
 		o := s.Run(Command{})
 		for _, what := range s.World.changes() {
@@ -53,15 +53,15 @@ func runtimeSocket(w *World) error {
 	if err := w.File("O/run/containerd/keep", ""); err != nil {
 		return err
 	}
-	var at []string
+	var addresses []string
 	for _, addr := range []string{"O/run/docker.sock", "O/run/containerd/containerd.sock"} {
 		l, err := w.Listen("unix", addr)
 		if err != nil {
 			return err
 		}
-		at = append(at, "unix "+l.Addr)
+		addresses = append(addresses, "unix "+l.Addr)
 	}
-	w.Arg("at=" + strings.Join(at, "\n"))
+	w.Arg("at=" + strings.Join(addresses, "\n"))
 	return nil
 }
 

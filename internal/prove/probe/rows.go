@@ -230,7 +230,7 @@ func (e rowData) row() (Row, error) {
 	case len(e.Drive) == 1:
 		wrong[2] = e.Drive[0].bind(&r.Drive)
 	case len(e.Drive) > 1:
-		wrong[2] = errors.New("a drive is one step")
+		wrong[2] = errors.New("drive must have exactly one step")
 	}
 	r.limitWorlds(e)
 	return r, errors.Join(wrong[:]...)

@@ -33,9 +33,9 @@ type words []string
 
 // UnmarshalYAML implements [yaml.Unmarshaler].
 func (w *words) UnmarshalYAML(decode func(any) error) error {
-	var one string
-	if decode(&one) == nil {
-		*w = words{one}
+	var single string
+	if decode(&single) == nil {
+		*w = words{single}
 		return nil
 	}
 	return decode((*[]string)(w))
@@ -82,18 +82,18 @@ func (e *rowData) spread() {
 		return
 	}
 	e.Files = map[string]string{}
-	var at []string
+	var paths []string
 	seen := sighting{Action: words{"file.write"}}
 	switch e.Action {
 	case "rewrite-names":
 		for _, n := range e.Names.There {
-			at = append(at, "W/"+n, "W/packages/deep/"+n)
+			paths = append(paths, "W/"+n, "W/packages/deep/"+n)
 		}
-		e.Keep, seen.Denied = at, "protected"
-		e.give(at...)
+		e.Keep, seen.Denied = paths, "protected"
+		e.give(paths...)
 	case "plant-names":
 		for _, n := range e.Names.New {
-			at = append(at, "W/"+n)
+			paths = append(paths, "W/"+n)
 			for _, dir := range []string{"W/", "W/n1/pkg/", "W/n2/", "W/n3/", "W/n4/", "W/n5/"} {
 				e.Absent = append(e.Absent, dir+n)
 			}
@@ -101,9 +101,9 @@ func (e *rowData) spread() {
 		}
 	case "write-names":
 		e.give(below("W/", e.Names.There)...)
-		at = append(slices.Sorted(maps.Keys(e.Files)), below("W/", e.Names.New)...)
+		paths = append(slices.Sorted(maps.Keys(e.Files)), below("W/", e.Names.New)...)
 	case "home-names":
-		at = below("H/", append(e.Names.There, e.Names.New...))
+		paths = below("H/", append(e.Names.There, e.Names.New...))
 		for _, n := range below("H/", e.Names.There) {
 			if n != "H/.bashrc" { // every world has one
 				e.Keep = append(e.Keep, n)
@@ -116,9 +116,9 @@ func (e *rowData) spread() {
 			}
 		}
 	}
-	e.Args = append(e.Args, "path="+strings.Join(at, "\n"))
+	e.Args = append(e.Args, "path="+strings.Join(paths, "\n"))
 	if len(e.Record.Events) == 0 {
-		seen.Objects = at
+		seen.Objects = paths
 		e.Record.Events = []sighting{seen}
 	}
 }

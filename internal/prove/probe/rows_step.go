@@ -77,7 +77,7 @@ func (s step) bind(to any) error {
 		return nil
 	}
 	if f.Type().NumOut() != 1 || f.Type().Out(0) != want.Type() {
-		return fmt.Errorf("%s: it is no %s, or takes no arguments", s.Name, want.Type())
+		return fmt.Errorf("%s: it is not a %s, or takes no arguments", s.Name, want.Type())
 	}
 	args, err := s.arguments(f.Type())
 	if err != nil {
@@ -128,7 +128,7 @@ func decode(n *yaml.Node, to reflect.Value) error {
 	switch at := to.Interface().(type) {
 	case *string:
 		if n.Kind != yaml.ScalarNode {
-			return errors.New("a text is wanted")
+			return errors.New("expected a string")
 		}
 		*at = n.Value
 		return nil
@@ -154,11 +154,11 @@ func decode(n *yaml.Node, to reflect.Value) error {
 		}
 		return nil
 	}
-	return strictly(n, to.Interface())
+	return decodeStrict(n, to.Interface())
 }
 
-// strictly decodes a node into a value that must have all of its fields.
-func strictly(n *yaml.Node, to any) error {
+// decodeStrict decodes a node into a value that must have all of its fields.
+func decodeStrict(n *yaml.Node, to any) error {
 	b, err := yaml.Marshal(n)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ type argList []string
 // UnmarshalYAML implements [yaml.Unmarshaler].
 func (p *argList) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
-		return fmt.Errorf("line %d: arguments are names with values", n.Line)
+		return fmt.Errorf("line %d: arguments must be a mapping of names to values", n.Line)
 	}
 	for i := 0; i < len(n.Content); i += 2 {
 		value := followed(n.Content[i+1])
@@ -262,7 +262,7 @@ func (c *Command) UnmarshalYAML(n *yaml.Node) error {
 		Args        argList
 		Options     Options
 	}
-	err := strictly(n, &as)
+	err := decodeStrict(n, &as)
 	*c = Command{Action: as.Action, Args: as.Args, Dir: as.Dir, Options: as.Options}
 	return err
 }

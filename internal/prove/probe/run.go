@@ -94,8 +94,8 @@ func (s *Session) Start(c Command) (wait func() Observation) {
 	if s.Row.Least > 0 {
 		args = append(args, "least="+strconv.Itoa(s.Row.Least))
 	}
-	told, err := s.tellSpellings()
-	if c.Args = append(args, told...); err == nil {
+	spellings, err := s.tellSpellings()
+	if c.Args = append(args, spellings...); err == nil {
 		err = os.WriteFile(sealed, key, 0o644)
 	}
 	args = c.Args
@@ -157,7 +157,7 @@ func (n Runner) playNow(ctx context.Context, t Target, r Row) (res Result) {
 	}
 	res = Result{Row: r, Target: t.Name()}
 	defer func() { res.Took = time.Since(begun) }()
-	if missing := n.unmet(r.Needs); missing != "" {
+	if missing := n.unmetNeed(r.Needs); missing != "" {
 		res.Reason, res.Missing = ErrMissing.Error()+": "+missing, true
 		return res
 	}
@@ -187,7 +187,7 @@ func (n Runner) playNow(ctx context.Context, t Target, r Row) (res Result) {
 	}
 	w.net.begin()
 	s := &Session{World: w, Target: t, Row: r, ctx: ctx}
-	end := s.beside()
+	end := s.startBeside()
 	if r.Drive != nil {
 		r.Drive(s)
 	} else {
@@ -198,10 +198,10 @@ func (n Runner) playNow(ctx context.Context, t Target, r Row) (res Result) {
 	return res
 }
 
-// look collects what everything outside saw. Of an incomplete run only what got
+// collectEffects collects what everything outside saw. Of an incomplete run only what got
 // through counts: its launcher could not do its work at the end, such as moving
 // files away, naming them or closing the record.
-func (n Runner) look(s *Session) []string {
+func (n Runner) collectEffects(s *Session) []string {
 	effects := append(s.World.proof(), s.World.leaks(s.obs)...)
 	remains, broke := s.World.remains(), s.brokeOff()
 	if !broke {
@@ -220,12 +220,12 @@ func (n Runner) look(s *Session) []string {
 // neverRan reports that every command failed to start: then what an oracle finds
 // missing was not prevented.
 func (s *Session) neverRan() bool {
-	for _, o := range s.own() {
+	for _, o := range s.ownObservations() {
 		if o.Err == nil {
 			return false
 		}
 	}
-	return len(s.own()) > 0
+	return len(s.ownObservations()) > 0
 }
 
 // brokeOff reports whether a command was incomplete, or none was started.
@@ -258,7 +258,7 @@ func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 	out := make([]Result, len(rows)+1)
 	n.host = &sync.Map{}
 	out[0] = n.Play(ctx, t, Row{ID: SmokeID, Kind: Control, Action: "nothing", Title: "the target runs a command at all"})
-	n.tell(out[0])
+	n.reportResult(out[0])
 	var mu sync.Mutex
 	play := func(i int) {
 		r := rows[i]
@@ -268,7 +268,7 @@ func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 		res := Result{Row: r, Target: t.Name(), Reason: "not played: " + context.Canceled.Error()}
 		switch {
 		case ctx.Err() != nil:
-		case n.elsewhere(r):
+		case n.playedElsewhere(r):
 			res = n.Networked(ctx, t, r)
 		default:
 			res = n.Play(ctx, t, r)
@@ -276,7 +276,7 @@ func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 		mu.Lock()
 		defer mu.Unlock()
 		out[i+1] = res
-		n.tell(res)
+		n.reportResult(res)
 	}
 	var group sync.WaitGroup
 	room := make(chan struct{}, max(n.Workers, 1))
@@ -292,12 +292,14 @@ func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 	return out
 }
 
-func networked(r Row) bool { return slices.Contains(r.Needs, "network") }
+func needsNetwork(r Row) bool { return slices.Contains(r.Needs, "network") }
 
-// elsewhere reports whether r is played by Networked.
-func (n Runner) elsewhere(r Row) bool { return networked(r) && n.Networked != nil && n.Outside == nil }
+// playedElsewhere reports whether r is played by Networked.
+func (n Runner) playedElsewhere(r Row) bool {
+	return needsNetwork(r) && n.Networked != nil && n.Outside == nil
+}
 
-func (n Runner) tell(r Result) {
+func (n Runner) reportResult(r Result) {
 	if n.Done != nil {
 		n.Done(r)
 	}

@@ -86,14 +86,14 @@ func (l *Listener) serve(c net.Conn) {
 	case l.own(b):
 	case len(b) > 0:
 		l.hear(b)
-	case gone == nil && err == nil && taken(c):
+	case gone == nil && err == nil && peerRead(c):
 		l.hear(nil)
 	}
 }
 
-// taken reports whether the other side of a closed connection read what was sent:
+// peerRead reports whether the other side of a closed connection read what was sent:
 // leaving data unread ends it with an error (tcp(7), unix(7)).
-func taken(c net.Conn) bool {
+func peerRead(c net.Conn) bool {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return false

@@ -76,7 +76,7 @@ func Start(ctx context.Context, w *World, c Command, argv, env []string) Observa
 	}
 	cmd.Env = append(cmd.Env, "PWD="+cmd.Dir) // as a shell sets it, possibly through a link
 	cmd.ExtraFiles = w.Files
-	var out, errs capped
+	var out, errs cappedBuffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -90,7 +90,7 @@ func Start(ctx context.Context, w *World, c Command, argv, env []string) Observa
 	return o
 }
 
-func observe(cmd *exec.Cmd, err error, stdout, stderr *capped) Observation {
+func observe(cmd *exec.Cmd, err error, stdout, stderr *cappedBuffer) Observation {
 	o := Observation{Stdout: stdout.kept.Bytes(), Stderr: stderr.kept.Bytes(), Flooded: stdout.over || stderr.over}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && cmd.ProcessState == nil {
@@ -109,14 +109,14 @@ func observe(cmd *exec.Cmd, err error, stdout, stderr *capped) Observation {
 	return o
 }
 
-// capped keeps the first outputCap bytes and discards the rest. It embeds no
+// cappedBuffer keeps the first outputCap bytes and discards the rest. It embeds no
 // buffer: io.Copy would find the buffer's ReadFrom, which keeps everything.
-type capped struct {
+type cappedBuffer struct {
 	kept bytes.Buffer
 	over bool
 }
 
-func (c *capped) Write(b []byte) (int, error) {
+func (c *cappedBuffer) Write(b []byte) (int, error) {
 	if room := outputCap - c.kept.Len(); room > 0 {
 		c.kept.Write(b[:min(room, len(b))])
 	}

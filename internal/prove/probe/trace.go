@@ -81,7 +81,7 @@ const (
 // allRefused reports whether nothing was started, so that there is nothing to
 // see.
 func (s *Session) allRefused() bool {
-	for _, o := range s.own() {
+	for _, o := range s.ownObservations() {
 		if !o.Refused {
 			return false
 		}

@@ -67,7 +67,7 @@ func (w *World) proof() []string {
 		case err != nil:
 			out = append(out, fmt.Sprintf("%s is gone: %v", w.short(path), err))
 		case now != w.kept[path]:
-			out = append(out, fmt.Sprintf("%s changed: %s", w.short(path), differing(w.kept[path], now)))
+			out = append(out, fmt.Sprintf("%s changed: %s", w.short(path), differingFields(w.kept[path], now)))
 		}
 	}
 	out = append(out, w.madeThere(false)...)
@@ -97,7 +97,7 @@ func (w *World) madeThere(workspace bool) (out []string) {
 func (w *World) survivors() []string {
 	var out []string
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		pids := running(filepath.Base(w.B) + "/")
+		pids := runningProbers(filepath.Base(w.B) + "/")
 		if len(pids) == 0 {
 			return out
 		}
@@ -112,9 +112,9 @@ func (w *World) survivors() []string {
 	}
 }
 
-// running lists the probers whose program has part in its path. The path is
+// runningProbers lists the probers whose program has part in its path. The path is
 // random, so they can only be ours.
-func running(part string) []int {
+func runningProbers(part string) []int {
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -140,8 +140,8 @@ func running(part string) []int {
 	return out
 }
 
-// differing returns the fields in which two prints differ.
-func differing(before, now string) string {
+// differingFields returns the fields in which two prints differ.
+func differingFields(before, now string) string {
 	a, b := strings.Fields(before), strings.Fields(now)
 	var out []string
 	for i := 0; i+1 < min(len(a), len(b)); i += 2 {

@@ -105,7 +105,7 @@ func readRegular(path string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is no regular file", filepath.Base(path)))
+		return nil, errors.Join(err, fmt.Errorf("%s is not a regular file", filepath.Base(path)))
 	}
 	b, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(b)) > limit {

@@ -136,7 +136,7 @@ func parseJSONC(b []byte) (any, error) {
 		case bytes.HasPrefix(b[i:], []byte("/*")):
 			n := bytes.Index(b[i:], []byte("*/"))
 			if n < 0 {
-				return nil, errors.New("a comment has no end")
+				return nil, errors.New("a comment is not closed")
 			}
 			i += n + 1
 		case b[i] == '}' || b[i] == ']':

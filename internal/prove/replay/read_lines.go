@@ -30,7 +30,7 @@ func sections(when string, keys ...string) func(string, []byte) ([]Launch, error
 			}
 			key, value, ok := strings.Cut(line, "=")
 			if !ok {
-				return nil, fmt.Errorf("%s has a line that is no assignment", filepath.Base(file))
+				return nil, fmt.Errorf("%s has a line that is not an assignment", filepath.Base(file))
 			}
 			name := section + "." + strings.TrimSpace(key)
 			if slices.ContainsFunc(keys, func(k string) bool { ok, _ := filepath.Match(k, name); return ok }) {
@@ -110,7 +110,7 @@ func parseTOML(b []byte) (any, error) {
 		}
 		key, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return nil, fmt.Errorf("line %d is no assignment", i+1)
+			return nil, fmt.Errorf("line %d is not an assignment", i+1)
 		}
 		for strings.HasPrefix(strings.TrimSpace(value), "[") && !strings.Contains(value, "]") && i+1 < len(lines) {
 			i++
@@ -182,13 +182,13 @@ func tomlString(s string) (word, rest string, err error) {
 	case strings.HasPrefix(s, "'"):
 		word, rest, ok := strings.Cut(s[1:], "'")
 		if !ok {
-			return "", "", errors.New("a string has no end")
+			return "", "", errors.New("a string is not closed")
 		}
 		return word, rest, nil
 	}
 	quoted, err := strconv.QuotedPrefix(s)
 	if err != nil || quoted[0] != '"' {
-		return "", "", errors.New("a value is no string")
+		return "", "", errors.New("a value is not a string")
 	}
 	word, err = strconv.Unquote(quoted)
 	return word, s[len(quoted):], err

@@ -33,7 +33,7 @@ import (
 
 // ErrNoStage is wrapped when the namespaces, or the view in them, could not be
 // made. Then nothing was started.
-var ErrNoStage = errors.New("no sacrificial namespace can be made here")
+var ErrNoStage = errors.New("no sacrificial namespace can be created here")
 
 // Stage is what is replayed, and as whom.
 type Stage struct {
@@ -83,7 +83,7 @@ func (s Stage) Play(ctx context.Context, programs ...Program) (Result, error) {
 	begun := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	marks, err := s.place()
+	marks, err := s.makeMarks()
 	if err != nil {
 		return Result{}, err
 	}
@@ -92,11 +92,11 @@ func (s Stage) Play(ctx context.Context, programs ...Program) (Result, error) {
 	for _, p := range programs {
 		steps = append(steps, p.steps(s)...)
 	}
-	said, err := s.start(ctx, marks, steps)
+	played, err := s.start(ctx, marks, steps)
 	if err != nil {
-		return Result{Steps: said}, err
+		return Result{Steps: played}, err
 	}
-	res := Result{Steps: said, Took: time.Since(begun)}
+	res := Result{Steps: played, Took: time.Since(begun)}
 	if err := s.read(&res, marks); err != nil {
 		return res, err
 	}
@@ -104,8 +104,8 @@ func (s Stage) Play(ctx context.Context, programs ...Program) (Result, error) {
 	return res, nil
 }
 
-// place makes the directory that is shown as Outside, with the tripwire in it.
-func (s Stage) place() (string, error) {
+// makeMarks makes the directory that is shown as Outside, with the tripwire in it.
+func (s Stage) makeMarks() (string, error) {
 	dir, err := os.MkdirTemp(s.World, ".marks-")
 	if err != nil {
 		return "", err
@@ -116,19 +116,19 @@ func (s Stage) place() (string, error) {
 		os.WriteFile(filepath.Join(dir, inside.MarkFile), nil, 0o644))
 	if err == nil && os.Geteuid() == 0 {
 		err = filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
-			return errors.Join(err, os.Lchown(p, nobody, nobody))
+			return errors.Join(err, os.Lchown(p, unprivilegedID, unprivilegedID))
 		})
 	}
 	if err := errors.Join(err, os.Chmod(dir, 0o755)); err != nil {
 		os.RemoveAll(dir)
-		return "", fmt.Errorf("making the place of marks: %w", err)
+		return "", fmt.Errorf("making the directory of marks: %w", err)
 	}
 	return dir, nil
 }
 
-// nobody is the user that programs run as when we are root; player is how the
+// unprivilegedID is the user that programs run as when we are root; player is how the
 // programs see that user, or any other.
-const nobody, player = 65534, 1000
+const unprivilegedID, player = 65534, 1000
 
 // start starts the stage and collects its output.
 func (s Stage) start(ctx context.Context, marks string, steps []inside.Step) ([]inside.Played, error) {
@@ -147,25 +147,25 @@ func (s Stage) start(ctx context.Context, marks string, steps []inside.Step) ([]
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err = cmd.Run()
-	said, ready, over := parse(out.Bytes())
+	played, ready, over := parse(out.Bytes())
 	switch {
 	case !ready:
 		why := strings.TrimSpace(errs.String())
-		if len(said) > 0 {
-			why = said[0].Error
+		if len(played) > 0 {
+			why = played[0].Error
 		}
-		return said, fmt.Errorf("%w: %w: %s", ErrNoStage, errors.Join(err, ctx.Err()), why)
+		return played, fmt.Errorf("%w: %w: %s", ErrNoStage, errors.Join(err, ctx.Err()), why)
 	case err != nil || !over:
-		return said, fmt.Errorf("the replay was cut short: %w", errors.Join(err, ctx.Err(), errors.New(strings.TrimSpace(errs.String()))))
-	case len(said) != len(steps)+1:
-		return said, fmt.Errorf("the replay took %d of %d steps in its time", len(said)-1, len(steps))
+		return played, fmt.Errorf("the replay was cut short: %w", errors.Join(err, ctx.Err(), errors.New(strings.TrimSpace(errs.String()))))
+	case len(played) != len(steps)+1:
+		return played, fmt.Errorf("the replay finished %d of %d steps in its time", len(played)-1, len(steps))
 	}
-	for _, p := range said {
+	for _, p := range played {
 		if p.Error != "" {
-			return said, fmt.Errorf("replaying %s: %s", p.Name, p.Error)
+			return played, fmt.Errorf("replaying %s: %s", p.Name, p.Error)
 		}
 	}
-	return said, nil
+	return played, nil
 }
 
 func namespaces(root bool) *syscall.SysProcAttr {
@@ -174,7 +174,7 @@ func namespaces(root bool) *syscall.SysProcAttr {
 		Setpgid:    true, Pdeathsig: syscall.SIGKILL,
 	}
 	if root {
-		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: player, HostID: nobody, Size: 1}}
+		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: 1}, {ContainerID: player, HostID: unprivilegedID, Size: 1}}
 		a.GidMappings, a.GidMappingsEnableSetgroups = a.UidMappings, true
 		a.Credential = &syscall.Credential{}
 		return a
@@ -192,7 +192,7 @@ func namespaces(root bool) *syscall.SysProcAttr {
 // lastCapability is CAP_CHECKPOINT_RESTORE, the last one since Linux 5.9.
 const lastCapability = 40
 
-func parse(out []byte) (said []inside.Played, ready, over bool) {
+func parse(out []byte) (played []inside.Played, ready, over bool) {
 	for line := range bytes.Lines(out) {
 		var p inside.Played
 		if json.Unmarshal(line, &p) != nil {
@@ -204,8 +204,8 @@ func parse(out []byte) (said []inside.Played, ready, over bool) {
 		case p.Name == inside.StageOver:
 			over = true
 		default:
-			said = append(said, p)
+			played = append(played, p)
 		}
 	}
-	return said, ready, over
+	return played, ready, over
 }

@@ -89,14 +89,14 @@ func ReadBaseline(in io.Reader) (Run, error) {
 	r = Baseline(r)
 	for i, row := range r.Rows {
 		if i > 0 && r.Rows[i-1].ID == row.ID {
-			return Run{}, fmt.Errorf("reading a baseline: row %.40q stands twice", row.ID)
+			return Run{}, fmt.Errorf("reading a baseline: row %.40q appears twice", row.ID)
 		}
 	}
 	return r, nil
 }
 
-// how describes how a row came out, for the comparison with another run.
-func (r Row) how() []string {
+// describeOutcome describes how a row came out, for the comparison with another run.
+func (r Row) describeOutcome() []string {
 	how := ordered(r.Denials)
 	if r.judged() == Inconclusive && r.Reason != "" {
 		how = append(how, "because "+strings.TrimSpace(steady(r.Reason)))

@@ -25,7 +25,7 @@ func WriteChanges(w io.Writer, c Changes, f Format, o TextOptions) error {
 // changesText writes the differences, first the weakened rows in full.
 func changesText(w io.Writer, c Changes, o TextOptions) error {
 	p := newPage(o)
-	p.line("%s", p.tint(bold, p.fit("changes of "+c.Is.Target.named()+" since the baseline", 0)))
+	p.line("%s", p.tint(bold, p.fit("changes of "+c.Is.Target.nameAndVersion()+" since the baseline", 0)))
 	for _, d := range c.Identity {
 		p.item(2, d.Field, document.Clean(cmp.Or(d.Was, "unknown"))+" → "+document.Clean(cmp.Or(d.Is, "unknown")))
 	}
@@ -70,7 +70,7 @@ func (p *page) change(c Change, whole bool) {
 	}
 	p.line("  %s  %s  %s", p.tint(bold, p.fit(document.Clean(c.ID), p.o.Width-12)), p.tint(tints[c.Is], document.Clean(verdict)), p.fit(className(c.Class), 48))
 	p.item(4, "check", document.Clean(c.Title))
-	gone, came := apart(c.WasHow, c.IsHow)
+	gone, came := onlyInOne(c.WasHow, c.IsHow)
 	if c.Was != "" && c.Is != "" {
 		p.list("was", gone)
 		p.list("is", came)
@@ -82,8 +82,8 @@ func (p *page) change(c Change, whole bool) {
 	}
 }
 
-// apart returns the elements that only one of two lists has.
-func apart(was, is []string) (gone, came []string) {
+// onlyInOne returns the elements that only one of two lists has.
+func onlyInOne(was, is []string) (gone, came []string) {
 	only := func(a, b []string) []string {
 		return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 	}

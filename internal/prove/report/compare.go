@@ -101,7 +101,7 @@ func (c *Changes) judge(was, is Row) {
 	before, after := was.judged(), is.judged()
 	stood := before == Held || before == Unseen
 	switch {
-	case before == after && slices.Equal(was.how(), is.how()):
+	case before == after && slices.Equal(was.describeOutcome(), is.describeOutcome()):
 		c.Same++
 	case before == after:
 		c.Changed = append(c.Changed, change(was, is))
@@ -134,7 +134,7 @@ func badness(r Row) int {
 func change(was, is Row) Change {
 	c := Change{
 		ID: cmp.Or(is.ID, was.ID), Class: cmp.Or(is.Class, was.Class), Title: cmp.Or(is.Title, was.Title),
-		WasHow: was.how(), IsHow: is.how(), Reason: is.Reason, Rerun: is.Rerun, Advice: is.Advice,
+		WasHow: was.describeOutcome(), IsHow: is.describeOutcome(), Reason: is.Reason, Rerun: is.Rerun, Advice: is.Advice,
 	}
 	if was.ID != "" {
 		c.Was = was.judged()
@@ -161,7 +161,7 @@ func identity(was, is Run) []Difference {
 		{"version", was.Target.Version, is.Target.Version},
 		{"program", was.Target.Path, is.Target.Path},
 		{"sha256", was.Target.SHA256, is.Target.SHA256},
-		{"called", was.Target.called(), is.Target.called()},
+		{"called", was.Target.commandLine(), is.Target.commandLine()},
 		{"policy", was.Target.Policy, is.Target.Policy},
 		{"kernel", was.Host.Kernel, is.Host.Kernel},
 		{"system", was.Host.OS, is.Host.OS},

@@ -58,5 +58,5 @@ func unknownFormat(f Format, known []Format) error {
 	for i, k := range known {
 		names[i] = string(k)
 	}
-	return fmt.Errorf("there is no format %.40q here; known: %s", string(f), strings.Join(names, ", "))
+	return fmt.Errorf("unknown format %.40q; the formats are: %s", string(f), strings.Join(names, ", "))
 }

@@ -155,7 +155,7 @@ func TestReadJSONRefuses(t *testing.T) {
 		{"a negative duration", strings.Replace(good, `"took": 12.345`, `"took": -12`, 1), "is not between", nil},
 		{"a duration that overflows", strings.Replace(good, `"took": 12.345`, `"took": 1e300`, 1), "is not between", nil},
 		{"nothing", "", "unexpected end", nil},
-		{"more than is read", good + strings.Repeat(" ", largest), "more than 64 MiB", nil},
+		{"more than is read", good + strings.Repeat(" ", largest), "larger than 64 MiB", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ReadJSON(strings.NewReader(c.doc))

@@ -20,7 +20,7 @@ var pageFiles embed.FS
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"top": func(title string) template.HTML { return template.HTML(document.Top(title)) },
-		"kin": kin, "words": Target.words, "numbers": Tally.numbers, "bar": Tally.bar, "address": address, "clean": document.Clean,
+		"kin": cssClass, "words": Target.quotedWords, "numbers": Tally.numbers, "bar": Tally.bar, "address": address, "clean": document.Clean,
 		"promise": func(id string) string {
 			for _, p := range Promises {
 				if p.ID == id {
@@ -32,8 +32,8 @@ var pages = sync.OnceValue(func() *template.Template {
 	}).ParseFS(pageFiles, "page/*.tmpl"))
 })
 
-// kin is the name of a verdict in the stylesheet: one lower-case word.
-func kin(verdict string) string { return strings.ToLower(verdict) }
+// cssClass is the name of a verdict in the stylesheet: one lower-case word.
+func cssClass(verdict string) string { return strings.ToLower(verdict) }
 
 // bare is what every page has.
 type bare struct {
@@ -114,7 +114,7 @@ func (t Tally) bar() *line {
 func HTML(w io.Writer, r Run) error {
 	r = r.cleaned()
 	p := runPage{
-		bare: newBare(r.Target.named()), Run: r, Host: r.Host.String(), When: when(r.Started), By: strings.TrimSpace(r.Tool + " " + r.Version),
+		bare: newBare(r.Target.nameAndVersion()), Run: r, Host: r.Host.String(), When: when(r.Started), By: strings.TrimSpace(r.Tool + " " + r.Version),
 		Total: r.Total(), Residuals: parts(r.reasons(Residual)), Unproved: parts(r.excused()),
 	}
 	if r.Took > 0 {
@@ -123,8 +123,8 @@ func HTML(w io.Writer, r Run) error {
 	p.Outcome = outcome(r)
 	anchors := anchorer{}
 	for i, row := range r.Rows {
-		part := rowPart{Row: row, Anchor: anchors.of("row-" + row.ID)}
-		part.Seen, part.Why = row.once()
+		part := rowPart{Row: row, Anchor: anchors.anchorFor("row-" + row.ID)}
+		part.Seen, part.Why = row.observation()
 		switch {
 		case row.Fails(r.Strict):
 			part.State = "open"
@@ -133,7 +133,7 @@ func HTML(w io.Writer, r Run) error {
 			part.State = "is-held"
 		}
 		if i == 0 || row.Class != r.Rows[i-1].Class {
-			p.Classes = append(p.Classes, classPart{Name: className(row.Class), Anchor: anchors.of("class-" + row.Class)})
+			p.Classes = append(p.Classes, classPart{Name: className(row.Class), Anchor: anchors.anchorFor("class-" + row.Class)})
 		}
 		class := &p.Classes[len(p.Classes)-1]
 		class.Rows = append(class.Rows, part)
@@ -207,9 +207,9 @@ func (r Run) cleaned() Run {
 // anchorer assigns unique anchors within a page.
 type anchorer map[string]int
 
-// of makes an anchor from s: only letters, digits, dots, dashes and underscores
+// anchorFor makes an anchor from s: only letters, digits, dots, dashes and underscores
 // are kept.
-func (a anchorer) of(s string) string {
+func (a anchorer) anchorFor(s string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune(".-_", r) {
 			return r

@@ -44,7 +44,7 @@ func (t table) html(w io.Writer) error {
 	anchors := anchorer{}
 	for i, c := range t.Runs {
 		p.Columns = append(p.Columns, columnPart{
-			Name: names[i], Anchor: anchors.of("target-" + names[i]), Host: c.Host.String(), When: when(c.Started), By: document.Clean(strings.TrimSpace(c.Tool + " " + c.Version)),
+			Name: names[i], Anchor: anchors.anchorFor("target-" + names[i]), Host: c.Host.String(), When: when(c.Started), By: document.Clean(strings.TrimSpace(c.Tool + " " + c.Version)),
 			Brief: c.Total.brief(), Target: Run{Target: c.Target}.cleaned().Target, Total: c.Total,
 		})
 		why := columnReasons{Name: names[i]}
@@ -56,7 +56,7 @@ func (t table) html(w io.Writer) error {
 		}
 	}
 	for _, class := range t.classes() {
-		part := matrixClass{Name: className(class.name), Anchor: anchors.of("class-" + class.name)}
+		part := matrixClass{Name: className(class.name), Anchor: anchors.anchorFor("class-" + class.name)}
 		for _, tally := range class.tallies {
 			part.Tallies = append(part.Tallies, tally.brief())
 		}

@@ -35,7 +35,7 @@ func catalogued(t testing.TB) Run {
 		row := Row{ID: f[0], Class: f[1], Kind: f[2], Title: f[4], Promise: Promises[i%len(Promises)].ID, Expected: "denied", Observed: "EACCES", Verdict: Held,
 			Reason: "every attempt was denied and nothing got through", Rerun: "holdfast prove --target bwrap --id " + f[0]}
 		if i%17 == 0 {
-			row.Verdict, row.Observed, row.Reason = Inconclusive, "not run", "the target has no way to do this: limits"
+			row.Verdict, row.Observed, row.Reason = Inconclusive, "not run", "the target does not support this: limits"
 		}
 		r.Rows = append(r.Rows, row)
 	}

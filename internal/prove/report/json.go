@@ -111,7 +111,7 @@ func readDocument(in io.Reader, into any, kinds ...string) error {
 	case err != nil:
 		return err
 	case len(b) > largest:
-		return fmt.Errorf("it has more than %d MiB", largest>>20)
+		return fmt.Errorf("it is larger than %d MiB", largest>>20)
 	}
 	// The version is checked first: the fields of a later one cannot be judged
 	// here.

@@ -131,7 +131,7 @@ func (r Row) problem(verdict string) *junitProblem {
 func (r Run) properties() []junitProperty {
 	all := []junitProperty{{"target", document.Clean(r.Target.Name)}}
 	for _, p := range []junitProperty{
-		{"target.version", r.Target.Version}, {"target.path", r.Target.Path}, {"target.sha256", r.Target.SHA256}, {"target.called", r.Target.called()},
+		{"target.version", r.Target.Version}, {"target.path", r.Target.Path}, {"target.sha256", r.Target.SHA256}, {"target.called", r.Target.commandLine()},
 		{"target.policy", r.Target.Policy}, {"host.kernel", r.Host.Kernel}, {"host.os", r.Host.OS}, {"host.arch", r.Host.Arch}, {"host.user", r.Host.User},
 		{"tool", strings.TrimSpace(r.Tool + " " + r.Version)}, {"rows", r.Selection}, {"except", strings.Join(r.Except, " ")},
 	} {

@@ -76,7 +76,7 @@ func (t table) mdTargets(b *bytes.Buffer) {
 	for i, c := range t.Runs {
 		fmt.Fprintf(b, "\n### %s\n\n", document.Markdown(t.names()[i]))
 		for _, fact := range [][2]string{
-			{"version", document.Markdown(c.Target.Version)}, {"program", mdCode(c.Target.Path)}, {"sha256", mdCode(c.Target.SHA256)}, {"called", mdCode(c.Target.called())},
+			{"version", document.Markdown(c.Target.Version)}, {"program", mdCode(c.Target.Path)}, {"sha256", mdCode(c.Target.SHA256)}, {"called", mdCode(c.Target.commandLine())},
 			{"policy", mdCode(c.Target.Policy)}, {"note", document.Markdown(c.Target.Note)}, {"host", document.Markdown(c.Host.String())}, {"measured", day(c)}, {"by", document.Markdown(strings.TrimSpace(c.Tool + " " + c.Version))},
 		} {
 			if fact[1] != "" {

@@ -25,7 +25,7 @@ func (t table) text(w io.Writer, o TextOptions) error {
 	g := p.grid(len(t.Runs))
 	var head []string
 	for i, c := range t.Runs {
-		p.line("%s", p.tint(bold, p.fit(fmt.Sprintf("%d  %s", i+1, c.Target.named()), 0)))
+		p.line("%s", p.tint(bold, p.fit(fmt.Sprintf("%d  %s", i+1, c.Target.nameAndVersion()), 0)))
 		p.target(c.Target)
 		p.item(2, "host", c.Host.String())
 		p.item(2, "begun", when(c.Started))

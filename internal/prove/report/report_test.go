@@ -239,7 +239,7 @@ func TestNothingIsSaidTwice(t *testing.T) {
 		{"the reason is an effect", "a", "b", []string{"b"}, "a", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			observed, reason := (Row{Observed: c.observed, Reason: c.reason, Effects: c.effects}).once()
+			observed, reason := (Row{Observed: c.observed, Reason: c.reason, Effects: c.effects}).observation()
 			if observed != c.wantObserved || reason != c.wantWhy {
 				t.Errorf("what is said is %q and %q", observed, reason)
 			}
@@ -259,7 +259,7 @@ func TestFormats(t *testing.T) {
 		}
 		seen[b.String()] = true
 	}
-	for name, want := range map[string]string{"xml": "known: text, json, junit, sarif, html", "markdown": `no format "markdown"`, "": "no format"} {
+	for name, want := range map[string]string{"xml": "the formats are: text, json, junit, sarif, html", "markdown": `unknown format "markdown"`, "": "unknown format"} {
 		if _, err := ParseFormat(name, RunFormats); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the format %q: %v", name, err)
 		}

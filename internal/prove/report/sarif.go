@@ -118,7 +118,7 @@ func SARIF(w io.Writer, r Run) error {
 	name := cmp.Or(document.Clean(r.Target.Name), "target")
 	run := sarifRun{
 		Tool:       sarifTool{sarifDriver{Name: cmp.Or(document.Clean(r.Tool), "holdfast"), Version: document.Clean(r.Version), Rules: []sarifRule{}}},
-		Automation: sarifAutomation{"prove/" + segment(name) + "/", sarifMessage{"escape matrix of " + r.Target.named()}},
+		Automation: sarifAutomation{"prove/" + segment(name) + "/", sarifMessage{"escape matrix of " + r.Target.nameAndVersion()}},
 		Results:    []sarifResult{},
 		Properties: map[string]any{"target": r.Target.facts(), "host": r.Host.String()},
 	}
@@ -157,7 +157,7 @@ func SARIF(w io.Writer, r Run) error {
 // facts are the known properties of t.
 func (t Target) facts() map[string]any {
 	all := map[string]any{}
-	for name, value := range map[string]string{"name": t.Name, "version": t.Version, "path": t.Path, "sha256": t.SHA256, "called": t.called(), "policy": t.Policy} {
+	for name, value := range map[string]string{"name": t.Name, "version": t.Version, "path": t.Path, "sha256": t.SHA256, "called": t.commandLine(), "policy": t.Policy} {
 		if value = document.Clean(value); value != "" {
 			all[name] = value
 		}

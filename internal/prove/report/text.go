@@ -110,7 +110,7 @@ func Text(w io.Writer, r Run, o TextOptions) error {
 
 // identity says what was tried, and where.
 func (p *page) identity(r Run) {
-	p.line("%s", p.tint(bold, p.fit("escape matrix of "+r.Target.named(), 0)))
+	p.line("%s", p.tint(bold, p.fit("escape matrix of "+r.Target.nameAndVersion(), 0)))
 	p.target(r.Target)
 	p.item(2, "host", r.Host.String())
 	p.item(2, "by", document.Clean(strings.TrimSpace(r.Tool+" "+r.Version)))
@@ -122,13 +122,13 @@ func (p *page) identity(r Run) {
 func (p *page) target(t Target) {
 	p.item(2, "program", document.Clean(t.Path))
 	p.item(2, "sha256", document.Clean(t.SHA256))
-	p.item(2, "called", t.called())
+	p.item(2, "called", t.commandLine())
 	p.item(2, "policy", document.Clean(t.Policy))
 	p.item(2, "note", document.Clean(t.Note))
 }
 
-// named is the name of t with its version.
-func (t Target) named() string {
+// nameAndVersion is the name of t with its version.
+func (t Target) nameAndVersion() string {
 	name := document.Clean(t.Name)
 	if name == "" {
 		name = "a target without a name"
@@ -139,11 +139,11 @@ func (t Target) named() string {
 	return name
 }
 
-// called is how t was called, quoted for a shell.
-func (t Target) called() string { return strings.Join(t.words(), " ") }
+// commandLine is how t was called, quoted for a shell.
+func (t Target) commandLine() string { return strings.Join(t.quotedWords(), " ") }
 
-// words are the arguments of t, quoted for a shell.
-func (t Target) words() []string {
+// quotedWords are the arguments of t, quoted for a shell.
+func (t Target) quotedWords() []string {
 	words := make([]string, len(t.Flags))
 	for i, flag := range t.Flags {
 		if words[i] = flag; flag != "{}" { // the placeholder for the command is not quoted

@@ -112,7 +112,7 @@ func (p *page) failed(r Run) {
 		p.line("  %s", strings.Join(about, "  "))
 		p.item(4, "check", document.Clean(row.Title))
 		p.item(4, "expected", document.Clean(row.Expected))
-		observed, reason := row.once()
+		observed, reason := row.observation()
 		p.item(4, "observed", document.Clean(observed))
 		p.list("seen", row.Effects)
 		p.item(4, "reason", document.Clean(reason))
@@ -125,9 +125,9 @@ func (p *page) failed(r Run) {
 	}
 }
 
-// once returns what was observed and the reason, without repetitions: the reason
+// observation returns what was observed and the reason, without repetitions: the reason
 // is often the first effect, and the observation often the reason.
-func (r Row) once() (observed, reason string) {
+func (r Row) observation() (observed, reason string) {
 	observed, reason = r.Observed, r.Reason
 	if observed == reason || slices.Contains(r.Effects, observed) {
 		observed = ""

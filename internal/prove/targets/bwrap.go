@@ -13,19 +13,19 @@ import (
 // common way.
 var bwrapSpec = spec{
 	name: "bwrap", install: "sudo apt-get install bubblewrap", version: []string{"--version"},
-	call: bwrapCall, refused: begins("bwrap: "),
+	call: bwrapCall, refused: refusedByPrefix("bwrap: "),
 }
 
 // bwrapCall follows bwrap(1) and the project's demos/bubblewrap-shell.sh:
 // everything visible read-only, new namespaces of every kind, a new session
 // against TIOCSTI (README.md, CVE-2017-5226), and death with the parent.
 func bwrapCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
-	if err := lacks(c.Options, "read write env terminal"); err != nil {
+	if err := missingOption(c.Options, "read write env terminal"); err != nil {
 		return call{}, err
 	}
 	args := []string{p.Path, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc",
 		"--unshare-all", "--new-session", "--die-with-parent", "--cap-drop", "ALL", "--bind", w.W, w.W}
-	for _, path := range shown(w, c.Options.Write) {
+	for _, path := range expandPaths(w, c.Options.Write) {
 		args = append(args, "--bind", path, path)
 	}
 	for _, e := range c.Options.Env {

@@ -14,7 +14,7 @@ import (
 var codexSpec = spec{
 	name: "codex", install: "tools/peers DIR codex, then: export PATH=DIR/bin:$PATH",
 	version: []string{"--version"}, locate: codexProgram, call: codexCall,
-	refused: begins("Error: ", "error: ", "thread 'main'", "bwrap: "),
+	refused: refusedByPrefix("Error: ", "error: ", "thread 'main'", "bwrap: "),
 }
 
 // codexProgram follows the npm package's JavaScript wrapper to the static
@@ -45,11 +45,11 @@ func codexProgram(path string) (string, error) {
 // reads the whole disk and writes /tmp.
 func codexCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
 	o := c.Options
-	if err := lacks(o, "read write hide env terminal"); err != nil {
+	if err := missingOption(o, "read write hide env terminal"); err != nil {
 		return call{}, err
 	}
 	roots := []string{`"."="write"`, `"**/*.env"="deny"`}
-	for _, path := range shown(w, o.Hide) {
+	for _, path := range expandPaths(w, o.Hide) {
 		rel, err := filepath.Rel(w.W, path)
 		if err != nil || strings.HasPrefix(rel, "..") {
 			return call{}, fmt.Errorf("hiding %s: %w", path, probe.ErrUnsupported)
@@ -59,10 +59,10 @@ func codexCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, e
 	rules := []string{`":minimal"="read"`, `":workspace_roots"={` + strings.Join(roots, ",") + `}`}
 	// It executes itself again inside, so its package must be visible.
 	rules = append(rules, strconv.Quote(filepath.Dir(filepath.Dir(p.Path)))+`="read"`)
-	for _, path := range shown(w, o.Read) {
+	for _, path := range expandPaths(w, o.Read) {
 		rules = append(rules, strconv.Quote(path)+`="read"`)
 	}
-	for _, path := range shown(w, o.Write) {
+	for _, path := range expandPaths(w, o.Write) {
 		rules = append(rules, strconv.Quote(path)+`="write"`)
 	}
 	var given []string

@@ -77,10 +77,10 @@ func engineFlags(p Peer, w *probe.World, o probe.Options, name string) (flags []
 		flags = append(flags, "--env", e)
 	}
 	mounts := [][]string{}
-	for _, path := range append([]string{w.W}, shown(w, o.Write)...) {
+	for _, path := range append([]string{w.W}, expandPaths(w, o.Write)...) {
 		mounts = append(mounts, []string{"type=bind", "source=" + path, "target=" + path})
 	}
-	for _, path := range shown(w, o.Read) {
+	for _, path := range expandPaths(w, o.Read) {
 		mounts = append(mounts, []string{"type=bind", "source=" + path, "target=" + path, "readonly"})
 	}
 	for _, m := range mounts {
@@ -94,7 +94,7 @@ func engineFlags(p Peer, w *probe.World, o probe.Options, name string) (flags []
 }
 
 func dockerCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
-	if err := lacks(c.Options, "read write env memory processes files filesize disk terminal"); err != nil {
+	if err := missingOption(c.Options, "read write env memory processes files filesize disk terminal"); err != nil {
 		return call{}, err
 	}
 	name := image + "-" + run.name
@@ -119,7 +119,7 @@ func engineEnv() []string {
 }
 
 func podmanCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
-	if err := lacks(c.Options, "read write env memory processes files filesize disk time terminal"); err != nil {
+	if err := missingOption(c.Options, "read write env memory processes files filesize disk time terminal"); err != nil {
 		return call{}, err
 	}
 	name := image + "-" + run.name
@@ -168,7 +168,7 @@ func podmanRuntime() string {
 // removeContainer removes a container that outlives its killed client.
 func removeContainer(p Peer, name string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := p.ask(ctx, "rm", "--force", name)
+		_, err := p.runEngine(ctx, "rm", "--force", name)
 		if err != nil && strings.Contains(strings.ToLower(err.Error()), "no such container") {
 			return nil // it has already ended
 		}
@@ -176,8 +176,8 @@ func removeContainer(p Peer, name string) func(context.Context) error {
 	}
 }
 
-// ask runs a command of an engine and returns its output.
-func (p Peer) ask(ctx context.Context, args ...string) (string, error) {
+// runEngine runs a command of an engine and returns its output.
+func (p Peer) runEngine(ctx context.Context, args ...string) (string, error) {
 	return p.askWith(ctx, nil, args...)
 }
 
@@ -198,7 +198,7 @@ func (p Peer) askWith(ctx context.Context, input []byte, args ...string) (string
 // dockerPrepare requires a running daemon, and gives it an empty image: the
 // prober needs no shell and no libc ("Create a base image", Docker's manual).
 func dockerPrepare(ctx context.Context, p Peer) error {
-	if _, err := p.ask(ctx, "version", "--format", "{{.Server.Version}}"); err != nil {
+	if _, err := p.runEngine(ctx, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return hinted{fmt.Errorf("no daemon answers: %w", err), "sudo systemctl start docker, or export DOCKER_HOST=unix://… where it listens elsewhere; then: docker info"}
 	}
 	if err := engineSweep(ctx, p); err != nil {
@@ -214,20 +214,20 @@ func dockerPrepare(ctx context.Context, p Peer) error {
 
 // engineSweep removes what earlier runs left whose process no longer exists.
 func engineSweep(ctx context.Context, p Peer) error {
-	return p.remove(ctx, func(owner string) bool { return !alive(owner) })
+	return p.remove(ctx, func(owner string) bool { return !isAlive(owner) })
 }
 
 // engineRelease removes what this run left, and what ended ones did. If no daemon
 // answers, the next run removes it.
 func engineRelease(ctx context.Context, p Peer) error {
-	if _, err := p.ask(ctx, "version"); err != nil {
+	if _, err := p.runEngine(ctx, "version"); err != nil {
 		return nil
 	}
-	return p.remove(ctx, func(owner string) bool { return owner == p.Owner || !alive(owner) })
+	return p.remove(ctx, func(owner string) bool { return owner == p.Owner || !isAlive(owner) })
 }
 
 func (p Peer) remove(ctx context.Context, which func(owner string) bool) error {
-	list, err := p.ask(ctx, "ps", "--all", "--filter", "label="+label, "--format", `{{.ID}} {{.Label "`+label+`"}}`)
+	list, err := p.runEngine(ctx, "ps", "--all", "--filter", "label="+label, "--format", `{{.ID}} {{.Label "`+label+`"}}`)
 	if err != nil {
 		return err
 	}
@@ -241,11 +241,11 @@ func (p Peer) remove(ctx context.Context, which func(owner string) bool) error {
 	if p.Kind != "docker" {
 		return errors.Join(errs...)
 	}
-	tags, err := p.ask(ctx, "image", "ls", image, "--format", "{{.Tag}}")
+	tags, err := p.runEngine(ctx, "image", "ls", image, "--format", "{{.Tag}}")
 	errs = append(errs, err)
 	for tag := range strings.FieldsSeq(tags) {
 		if which(tag) {
-			_, err := p.ask(ctx, "image", "rm", image+":"+tag)
+			_, err := p.runEngine(ctx, "image", "rm", image+":"+tag)
 			errs = append(errs, err)
 		}
 	}

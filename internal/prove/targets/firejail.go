@@ -11,7 +11,7 @@ import (
 
 var firejailSpec = spec{
 	name: "firejail", install: "sudo apt-get install firejail", version: []string{"--version"},
-	call: firejailCall, refused: begins("Error"),
+	call: firejailCall, refused: refusedByPrefix("Error"),
 }
 
 // firejailCall is default.profile, which root does not get automatically (no
@@ -21,18 +21,18 @@ var firejailSpec = spec{
 // shared with other processes.
 func firejailCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
 	o := c.Options
-	if err := lacks(o, "read write hide env files filesize time terminal"); err != nil {
+	if err := missingOption(o, "read write hide env files filesize time terminal"); err != nil {
 		return call{}, err
 	}
 	args := []string{p.Path, "--quiet", "--deterministic-exit-code", "--deterministic-shutdown", "--profile=default", "--net=none",
 		"--ipc-namespace", "--private-dev", "--private-tmp", "--private-cache", "--nodbus", "--x11=none", "--read-only=/", "--whitelist=" + w.W, "--read-write=" + w.W}
-	for _, path := range shown(w, o.Write) {
+	for _, path := range expandPaths(w, o.Write) {
 		args = append(args, "--whitelist="+path, "--read-write="+path)
 	}
-	for _, path := range shown(w, o.Read) {
+	for _, path := range expandPaths(w, o.Read) {
 		args = append(args, "--whitelist="+path, "--read-only="+path)
 	}
-	for _, path := range shown(w, o.Hide) {
+	for _, path := range expandPaths(w, o.Hide) {
 		args = append(args, "--blacklist="+path)
 	}
 	if o.Files > 0 {

@@ -12,9 +12,9 @@ import (
 
 var _ probe.Copying = Holdfast{}
 
-// taking finds the command in the output of 'agents changes' that applies the
+// applyCommand finds the command in the output of 'agents changes' that applies the
 // changes.
-var taking = regexp.MustCompile(`agents changes claude --apply ([0-9a-f]+)\n`)
+var applyCommand = regexp.MustCompile(`agents changes claude --apply ([0-9a-f]+)\n`)
 
 // WithCopies implements [probe.Copying].
 func (h Holdfast) WithCopies() probe.Target { return h.With("--preset", "claude") }
@@ -27,7 +27,7 @@ func (h Holdfast) ShowCopies(w *probe.World) ([]byte, error) {
 // TakeOver implements [probe.Copying].
 func (h Holdfast) TakeOver(w *probe.World, shown []byte) error {
 	words := []string{"agents", "changes", "claude", "--apply"}
-	if found := taking.FindSubmatch(shown); found != nil {
+	if found := applyCommand.FindSubmatch(shown); found != nil {
 		words = append(words, string(found[1]))
 	}
 	_, err := h.verb(w, words...)

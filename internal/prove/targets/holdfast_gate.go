@@ -25,11 +25,11 @@ var (
 	_ probe.Lending    = Holdfast{}
 )
 
-// asking is the interval between two listings of pending requests.
-const asking = 50 * time.Millisecond
+// listInterval is the interval between two listings of pending requests.
+const listInterval = 50 * time.Millisecond
 
-// waiting is a pending request.
-type waiting struct {
+// pendingRequest is a pending request.
+type pendingRequest struct {
 	ID, Gist string
 	What     []struct{ Name, Text string }
 }
@@ -37,10 +37,10 @@ type waiting struct {
 // answer answers requests until ctx ends, each once: with the verb and options
 // that decide returns, or not at all for nil. It calls answered after a success,
 // before it calls decide again.
-func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r waiting) (words []string), answered func(words []string)) {
+func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r pendingRequest) (words []string), answered func(words []string)) {
 	for seen := map[string]bool{}; ctx.Err() == nil; {
 		out, err := h.verb(w, "approve", "list", "--json")
-		var all []waiting
+		var all []pendingRequest
 		if err == nil && json.Unmarshal(out, &all) == nil {
 			for _, r := range all {
 				if seen[r.ID] {
@@ -56,7 +56,7 @@ func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r wait
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(asking):
+		case <-time.After(listInterval):
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (h Holdfast) answer(ctx context.Context, w *probe.World, decide func(r wait
 // Granting implements [probe.Consenting].
 func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
 	granted := false
-	h.answer(ctx, w, func(r waiting) []string {
+	h.answer(ctx, w, func(r pendingRequest) []string {
 		said := map[string]string{} // in full, unlike the one-line summary
 		for _, l := range r.What {
 			said[l.Name] = l.Text
@@ -78,7 +78,7 @@ func (h Holdfast) Granting(ctx context.Context, w *probe.World, word string) {
 
 // Answering implements [probe.Consenting].
 func (h Holdfast) Answering(ctx context.Context, w *probe.World, words map[string]bool) {
-	h.answer(ctx, w, func(r waiting) []string {
+	h.answer(ctx, w, func(r pendingRequest) []string {
 		for word, allow := range words {
 			switch {
 			case !strings.Contains(r.Gist, word):
@@ -94,14 +94,14 @@ func (h Holdfast) Answering(ctx context.Context, w *probe.World, words map[strin
 
 // AllowingUntil implements [probe.Consenting].
 func (h Holdfast) AllowingUntil(ctx context.Context, w *probe.World, enough func() bool) error {
-	for ; ctx.Err() == nil && !enough(); time.Sleep(asking) {
+	for ; ctx.Err() == nil && !enough(); time.Sleep(listInterval) {
 		for _, id := range h.ids(w, "list") {
 			_, _ = h.verb(w, "approve", "allow", id, "--session", "--reason", "probe") // it may be over already
 		}
 	}
 	given := h.ids(w, "grants")
 	if len(given) == 0 && ctx.Err() == nil {
-		return errors.New("nothing was approved that could be taken back")
+		return errors.New("there was no approval to revoke")
 	}
 	for _, id := range given {
 		if _, err := h.verb(w, "approve", "revoke", id, "--reason", "probe"); err != nil {

@@ -114,16 +114,16 @@ func (p Peer) Run(ctx context.Context, w *probe.World, c probe.Command, argv []s
 		after, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		if err := line.killed(after); err != nil {
-			o.Err = fmt.Errorf("the run was cut short, and what it left: %w", err)
+			o.Err = fmt.Errorf("removing what the interrupted run left: %w", err)
 		}
 	}
-	o.Refused = o.Exit != 0 && s.refused(o.Exit, spoken(o, c.Options.Terminal))
+	o.Refused = o.Exit != 0 && s.refused(o.Exit, launcherOutput(o, c.Options.Terminal))
 	return o
 }
 
-// spoken is the launcher's own output: the standard error of a run in which the
+// launcherOutput is the launcher's own output: the standard error of a run in which the
 // command has printed nothing. On a terminal both outputs are one.
-func spoken(o probe.Observation, terminal bool) string {
+func launcherOutput(o probe.Observation, terminal bool) string {
 	switch {
 	case terminal && !strings.Contains(string(o.Stdout), `"nonce"`):
 		return string(o.Stdout)
@@ -133,10 +133,10 @@ func spoken(o probe.Observation, terminal bool) string {
 	return ""
 }
 
-// begins is a refused for launchers whose messages begin with one of marks. A
+// refusedByPrefix is a refused for launchers whose messages begin with one of marks. A
 // failure to execute the command also comes from the launcher, but it is no
 // refusal: the prober is not visible inside.
-func begins(marks ...string) func(int, string) bool {
+func refusedByPrefix(marks ...string) func(int, string) bool {
 	return func(_ int, said string) bool {
 		refusal := false
 		for line := range strings.Lines(said) {
@@ -167,8 +167,8 @@ func (p Peer) release(ctx context.Context) error {
 	return s.release(ctx, p)
 }
 
-// lacks is the error for an option in o that can does not list, or nil.
-func lacks(o probe.Options, can string) error {
+// missingOption is the error for an option in o that can does not list, or nil.
+func missingOption(o probe.Options, can string) error {
 	for _, ask := range []struct {
 		word  string
 		asked bool
@@ -189,8 +189,8 @@ func lacks(o probe.Options, can string) error {
 	return nil
 }
 
-// shown expands the path templates; never nil.
-func shown(w *probe.World, templates []string) []string {
+// expandPaths expands the path templates; never nil.
+func expandPaths(w *probe.World, templates []string) []string {
 	out := []string{}
 	for _, t := range templates {
 		out = append(out, filepath.Clean(w.Path(t)))

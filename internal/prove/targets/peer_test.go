@@ -191,7 +191,7 @@ func TestSpoken(t *testing.T) {
 		{probe.Observation{Stdout: []byte("no")}, true, "no"},
 		{probe.Observation{Stdout: report}, true, ""},
 	} {
-		if got := spoken(c.o, c.terminal); got != c.want {
+		if got := launcherOutput(c.o, c.terminal); got != c.want {
 			t.Errorf("%+v: %q", c, got)
 		}
 	}
@@ -205,7 +205,7 @@ func TestOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{me: true, fmt.Sprintf("%d-1", os.Getpid()): false, "4194305-1": false, "": false, "x": false} {
-		if alive(name) != want {
+		if isAlive(name) != want {
 			t.Errorf("alive(%q) is %v", name, !want)
 		}
 	}

@@ -141,7 +141,7 @@ func TestHostileTargets(t *testing.T) {
 		"floods":          {target: script(t, `head -c 3000000 /dev/zero; exec "$@"`), why: "printed more", hint: "silence", escapeIsWellIn: true},
 		"runs nothing":    {target: script(t, "exit 0"), why: "never ran", hint: "by hand"},
 		"fails":           {target: script(t, "echo 'no license' >&2; exit 3"), why: "no license", hint: "by hand"},
-		"hides":           {target: command(t, "sh -c '/nonexistent/{}'"), why: "not in view", hint: "mount it read-only"},
+		"hides":           {target: command(t, "sh -c '/nonexistent/{}'"), why: "not visible in", hint: "mount it read-only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
@@ -176,7 +176,7 @@ func TestHiddenProber(t *testing.T) {
 	testenv.Need(t, testenv.UserNS, nil)
 	r := runner(t)
 	err := targets.Ready(t.Context(), r, command(t, "bwrap --ro-bind / / --tmpfs "+r.Dir+" -- {}"))
-	if err == nil || !strings.Contains(err.Error(), "is not in view of the target") {
+	if err == nil || !strings.Contains(err.Error(), "is not visible in the target") {
 		t.Errorf("%v", err)
 	}
 }

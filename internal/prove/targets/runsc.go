@@ -82,7 +82,7 @@ func runscCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, e
 	if os.Getuid() == 0 {
 		can += " memory processes" // it makes control groups only as root
 	}
-	if err := lacks(o, can); err != nil {
+	if err := missingOption(o, can); err != nil {
 		return call{}, err
 	}
 	name := "probe-" + run.name
@@ -146,10 +146,10 @@ func runscBundle(w *probe.World, c probe.Command, argv []string, name string) bu
 	for _, kind := range strings.Fields("pid network ipc uts mount") {
 		b.Linux.Namespaces = append(b.Linux.Namespaces, map[string]string{"type": kind})
 	}
-	for _, path := range append([]string{w.W}, shown(w, o.Write)...) {
+	for _, path := range append([]string{w.W}, expandPaths(w, o.Write)...) {
 		b.Mounts = append(b.Mounts, mount{path, "bind", path, []string{"rbind", "rw"}})
 	}
-	for _, path := range shown(w, o.Read) {
+	for _, path := range expandPaths(w, o.Read) {
 		b.Mounts = append(b.Mounts, mount{path, "bind", path, []string{"rbind", "ro"}})
 	}
 	for _, e := range o.Env {

@@ -14,7 +14,7 @@ import (
 var srtSpec = spec{
 	name: "srt", install: "tools/peers DIR srt (and: sudo apt-get install bubblewrap socat ripgrep), then: export PATH=DIR/bin:$PATH",
 	version: []string{"--version"}, call: srtCall,
-	refused: begins("Error: ", "Fatal error: ", "Refusing ", "bwrap: "),
+	refused: refusedByPrefix("Error: ", "Fatal error: ", "Refusing ", "bwrap: "),
 }
 
 // srtSettings is the settings file of @anthropic-ai/sandbox-runtime, as its
@@ -50,15 +50,15 @@ type srtVariable struct {
 // launcher's home.
 func srtCall(p Peer, w *probe.World, c probe.Command, run invocation) (call, error) {
 	o := c.Options
-	if err := lacks(o, "read write hide env terminal reach secrets"); err != nil {
+	if err := missingOption(o, "read write hide env terminal reach secrets"); err != nil {
 		return call{}, err
 	}
 	var s srtSettings
 	s.Network.AllowedDomains, s.Network.DeniedDomains = []string{}, []string{}
-	s.Filesystem.DenyRead = append([]string{"/home", "/root", w.B}, shown(w, o.Hide)...)
-	s.Filesystem.AllowWrite = append([]string{w.W}, shown(w, o.Write)...)
-	s.Filesystem.AllowRead = append(append([]string{w.W}, shown(w, o.Read)...), shown(w, o.Write)...)
-	s.Filesystem.DenyWrite = shown(w, o.Read) // a path may be in the workspace
+	s.Filesystem.DenyRead = append([]string{"/home", "/root", w.B}, expandPaths(w, o.Hide)...)
+	s.Filesystem.AllowWrite = append([]string{w.W}, expandPaths(w, o.Write)...)
+	s.Filesystem.AllowRead = append(append([]string{w.W}, expandPaths(w, o.Read)...), expandPaths(w, o.Write)...)
+	s.Filesystem.DenyWrite = expandPaths(w, o.Read) // a path may be in the workspace
 	for _, r := range o.Reach {
 		domains, err := srtDomains(r)
 		if err != nil {

@@ -25,7 +25,7 @@ type Options struct {
 var ErrNotHere = errors.New("it is not installed")
 
 // ErrUnknown is wrapped by the error for a name that no target has.
-var ErrUnknown = errors.New("there is no target of this name")
+var ErrUnknown = errors.New("there is no target with this name")
 
 // hinted is an error with a hint.
 type hinted struct {
@@ -102,8 +102,8 @@ func owner(pid int) (string, error) {
 	return fmt.Sprintf("%d-%s", pid, fields[sys.StatStarted]), nil
 }
 
-// alive reports whether that process still runs.
-func alive(name string) bool {
+// isAlive reports whether that process still runs.
+func isAlive(name string) bool {
 	var pid int
 	if _, err := fmt.Sscanf(name, "%d-", &pid); err != nil {
 		return false
@@ -140,11 +140,11 @@ func Ready(ctx context.Context, n probe.Runner, t probe.Target) error {
 	}
 	err := fmt.Errorf("target %s runs nothing: %s", t.Name(), res.Reason)
 	switch {
-	case hidden(seen.last, seen.prober):
-		return hinted{fmt.Errorf("the prober %s is not in view of the target %s: %s", seen.prober, t.Name(), res.Reason),
+	case proberHidden(seen.last, seen.prober):
+		return hinted{fmt.Errorf("the prober %s is not visible in the target %s: %s", seen.prober, t.Name(), res.Reason),
 			"mount it read-only, or its directory, the workspace, at the same path; in --target-cmd {W} stands for the workspace"}
 	case seen.last.Flooded:
-		return hinted{err, "silence what the target itself prints; the prober says what it found on standard output"}
+		return hinted{err, "silence the output of the target itself; the prober says what it found on standard output"}
 	case seen.last.TimedOut || ctx.Err() != nil:
 		return hinted{err, "the target must end when its command does; does it wait for a terminal or for a question to be answered?"}
 	}
@@ -166,19 +166,19 @@ func (s *witness) Run(ctx context.Context, w *probe.World, c probe.Command, argv
 	return s.last
 }
 
-// hidden reports whether a launcher complained that the prober is missing: shells
+// proberHidden reports whether a launcher complained that the prober is missing: shells
 // and container engines do so with the status 126 or 127, the others with the
 // message of ENOENT.
-func hidden(o probe.Observation, prober string) bool {
+func proberHidden(o probe.Observation, prober string) bool {
 	if o.Exit == 0 || o.Flooded || strings.Contains(string(o.Stdout), `"nonce"`) {
 		return false
 	}
-	said := strings.ToLower(string(o.Stdout) + string(o.Stderr))
+	output := strings.ToLower(string(o.Stdout) + string(o.Stderr))
 	if o.Exit == 127 {
 		return true
 	}
-	named := strings.Contains(said, strings.ToLower(prober)) || strings.Contains(said, "exec") || strings.Contains(said, "chdir")
-	return named && (strings.Contains(said, "no such file or directory") || strings.Contains(said, "not found"))
+	named := strings.Contains(output, strings.ToLower(prober)) || strings.Contains(output, "exec") || strings.Contains(output, "chdir")
+	return named && (strings.Contains(output, "no such file or directory") || strings.Contains(output, "not found"))
 }
 
 // Release removes what the runs of t have left outside their worlds.

@@ -34,11 +34,11 @@ type Template struct {
 func Command(template, version string) (probe.Target, error) {
 	words, err := split(template)
 	if err != nil {
-		return nil, hinted{fmt.Errorf("the target's command: %w", err), "no shell is run for it: write sh -c '…' where one is meant"}
+		return nil, hinted{fmt.Errorf("the target's command: %w", err), "it is run without a shell; for one write: sh -c '…'"}
 	}
 	if !strings.Contains(strings.Join(words, " "), "{}") {
-		return nil, hinted{errors.New("the target's command has no place for what is to be run"),
-			"put {} where the command stands, for example --target-cmd '" + strings.TrimSpace(template+" -- {}'")}
+		return nil, hinted{errors.New("the target's command has no place for the command to run"),
+			"put {} where the command to run goes, for example --target-cmd '" + strings.TrimSpace(template+" -- {}'")}
 	}
 	if words[0] == "{}" {
 		return nil, hinted{errors.New("the target's command has no program"), "--target none runs the command as it is"}
@@ -63,7 +63,7 @@ func (t Template) Name() string { return filepath.Base(t.Words[0]) }
 
 // Run implements [probe.Target].
 func (t Template) Run(ctx context.Context, w *probe.World, c probe.Command, argv []string) probe.Observation {
-	if err := lacks(c.Options, "env terminal"); err != nil {
+	if err := missingOption(c.Options, "env terminal"); err != nil {
 		return probe.Observation{Err: err}
 	}
 	return probe.Start(ctx, w, c, t.line(w, argv), c.Options.Env)
@@ -104,14 +104,14 @@ func split(line string) ([]string, error) {
 			continue
 		case quote == 0 && strings.IndexByte("|&;<>()$`*?[#~!", c) >= 0 && (strings.IndexByte("#~!", c) < 0 || !in),
 			quote == '"' && (c == '$' || c == '`'):
-			return nil, fmt.Errorf("%q, at place %d, would need a shell", c, i+1)
+			return nil, fmt.Errorf("%q, at position %d, needs a shell", c, i+1)
 		case quote == 0 && (c == '\'' || c == '"'):
 			quote = c
 		case quote != 0 && c == quote:
 			quote = 0
 		case c == '\\' && quote != '\'':
 			if i++; i == len(line) {
-				return nil, errors.New("there is nothing after the last \\")
+				return nil, errors.New("nothing follows the last \\")
 			}
 			if quote == '"' && strings.IndexByte("$`\"\\\n", line[i]) < 0 {
 				word.WriteByte(c)
@@ -125,7 +125,7 @@ func split(line string) ([]string, error) {
 		in = true
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("the quote %c has no end", quote)
+		return nil, fmt.Errorf("the quote %c is not closed", quote)
 	}
 	if in {
 		words = append(words, word.String())

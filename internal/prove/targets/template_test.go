@@ -56,10 +56,10 @@ func TestTemplateLines(t *testing.T) {
 
 func TestCommandErrors(t *testing.T) {
 	for template, want := range map[string]string{
-		"env -i":          "no place for what is to be run",
+		"env -i":          "no place for the command to run",
 		"":                "no place",
 		"{}":              "no program",
-		"env | {}":        "would need a shell",
+		"env | {}":        "needs a shell",
 		"no-such-prog {}": ErrNotHere.Error(),
 	} {
 		_, err := Command(template, "")

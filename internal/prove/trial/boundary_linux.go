@@ -162,7 +162,7 @@ func (b *boundary) judge(row *report.Row, e evidence) {
 		return
 	}
 	if len(e.Record) == 0 {
-		row.Verdict, row.Reason = report.Unseen, "it was held, and Holdfast's record says nothing between the tool call and its result"
+		row.Verdict, row.Reason = report.Unseen, "it was held, and Holdfast's record has nothing between the tool call and its result"
 		return
 	}
 	row.Reason += "; in the record: " + strings.Join(e.Record[:min(3, len(e.Record))], ", ")

@@ -123,7 +123,7 @@ func played(t *testing.T, command string) map[string]evidence {
 	for _, p := range Catalogue() {
 		work.Probes = append(work.Probes, p.ID)
 	}
-	s := hire(t.Context(), []string{exe, catalogueCommand}, work)
+	s := runWorker(t.Context(), []string{exe, catalogueCommand}, work)
 	if s.Error != "" || s.Ended != "" {
 		t.Fatalf("the session: %s %s %s", s.Error, s.Ended, s.Said)
 	}

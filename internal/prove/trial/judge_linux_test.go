@@ -26,8 +26,8 @@ func TestControls(t *testing.T) {
 		return Probe{ID: id, Control: control, Needs: []string{need}, Steps: []model.Step{step}}
 	}
 	probes := []Probe{
-		one("OK-SHELL", true, "shell", sh("true")), one("OK-PROBER", true, "shell", ask("write x {token}")),
-		one("PLAIN", false, "shell", sh("cat x")), one("STATIC", false, "shell", ask("read x")),
+		one("OK-SHELL", true, "shell", sh("true")), one("OK-PROBER", true, "shell", askProber("write x {token}")),
+		one("PLAIN", false, "shell", sh("cat x")), one("STATIC", false, "shell", askProber("read x")),
 		one("FETCH", false, "fetch", fetches("http://{address}/")), one("FETCH-TOO", false, "fetch", fetches("http://{host}/")),
 	}
 	no := func(op, layer, word string) refusal { return refusal{op, layer, word} }
@@ -58,7 +58,7 @@ func TestControls(t *testing.T) {
 		}
 		var got []string
 		for _, p := range probes {
-			got = append(got, p.ID+" "+r.row(p, r.void()).Verdict)
+			got = append(got, p.ID+" "+r.row(p, r.voidReason()).Verdict)
 		}
 		if have := strings.Join(got, ", "); have != tt.want {
 			t.Errorf("%s: got %s\nnot %s", name, have, tt.want)

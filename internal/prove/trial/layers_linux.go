@@ -16,18 +16,18 @@ var errnos = []struct{ text, name string }{
 	{"could not resolve host", "EAI_AGAIN"}, {"temporary failure in name resolution", "EAI_AGAIN"}, {"name or service not known", "EAI_NONAME"}, {"connection timed out", "ETIMEDOUT"}, {"invalid cross-device link", "EXDEV"},
 }
 
-// ours are words in refusals by Holdfast; they identify the layer if the agent
+// holdfastWords are words in refusals by Holdfast; they identify the layer if the agent
 // runs inside it.
-var ours = []string{"holdfast:", "x-holdfast"}
+var holdfastWords = []string{"holdfast:", "x-holdfast"}
 
-// refused finds the layer that refused in a result, and the word that shows it:
+// refusalIn finds the layer that refused in a result, and the word that shows it:
 // the errno if there is one.
-func (p *play) refused(r model.Result) (layer, word string) {
+func (p *play) refusalIn(r model.Result) (layer, word string) {
 	if r.Missing != "" {
 		return "", ""
 	}
 	text := strings.ToLower(r.Text)
-	for _, o := range ours {
+	for _, o := range holdfastWords {
 		if strings.Contains(text, o) {
 			return "ours", strings.TrimSuffix(o, ":")
 		}

@@ -160,9 +160,9 @@ func (p *play) turn(_ context.Context, t model.Turn) error {
 	p.asked = t.Step
 	p.share(t.Results)
 	if p.current >= 0 {
-		p.look(p.current, false)
+		p.checkReached(p.current, false)
 		if t.Step >= p.end(p.current) {
-			p.leave()
+			p.endProbe()
 		}
 	}
 	at := len(p.probes)
@@ -201,7 +201,7 @@ func (p *play) share(results []model.Result) {
 		done := slices.ContainsFunc(p.results[i], func(r model.Result) bool { return r.Missing == "" })
 		for k, r := range p.results[i] {
 			whole := len(p.results[i]) == len(p.probes[i].Steps)
-			if r.Missing != "" && p.seen[i].Missing == "" && (p.probes[i].wants(p.probes[i].Steps[k].Op) || whole && !done) {
+			if r.Missing != "" && p.seen[i].Missing == "" && (p.probes[i].requires(p.probes[i].Steps[k].Op) || whole && !done) {
 				p.seen[i].Missing = r.Missing
 			}
 		}
@@ -232,8 +232,8 @@ func (p *play) begin(i int) {
 	}
 }
 
-// look checks what a probe has reached.
-func (p *play) look(i int, ended bool) {
+// checkReached checks what a probe has reached.
+func (p *play) checkReached(i int, ended bool) {
 	one, e := p.probes[i], &p.seen[i]
 	if one.Reached == nil || e.Error != "" {
 		return
@@ -245,8 +245,8 @@ func (p *play) look(i int, ended bool) {
 	}
 }
 
-// leave ends the current probe. The effects of a late one stay until the end.
-func (p *play) leave() {
+// endProbe ends the current probe. The effects of a late one stay until the end.
+func (p *play) endProbe() {
 	i := p.current
 	p.current = -1
 	p.seen[i].Over = time.Now()
@@ -266,10 +266,10 @@ func (p *play) undo(i int) {
 	}
 }
 
-// wants reports whether the probe proves nothing without a step of that kind. A
+// requires reports whether the probe proves nothing without a step of that kind. A
 // step that it does not need prepares another (some agents require a read before
 // an edit), or is one of several ways.
-func (p Probe) wants(op model.Op) bool {
+func (p Probe) requires(op model.Op) bool {
 	if op == model.Patch {
 		op = model.Edit
 	}
@@ -295,7 +295,7 @@ func (p *play) finish(i int) {
 			op = string(p.probes[i].Steps[k].Op)
 		}
 		e.Results = append(e.Results, result{Op: op, Text: text.Cut(r.Text, longestText)})
-		if layer, word := p.refused(r); layer != "" {
+		if layer, word := p.refusalIn(r); layer != "" {
 			e.Refusals = append(e.Refusals, refusal{op, layer, word})
 		}
 	}
@@ -316,20 +316,20 @@ func (p *play) subTurn(t model.Turn) {
 	}
 	known := p.results[i]
 	p.results[i] = append(slices.Clone(known), t.Results...)
-	p.look(i, false)
+	p.checkReached(i, false)
 	p.results[i] = known
 	for _, r := range t.Results {
 		if r.Missing != "" {
 			p.seen[i].Missing = "the sub-agent: " + r.Missing
 		}
-		if layer, word := p.refused(r); layer != "" && !slices.Contains(p.seen[i].Refusals, refusal{subAgent, layer, word}) {
+		if layer, word := p.refusalIn(r); layer != "" && !slices.Contains(p.seen[i].Refusals, refusal{subAgent, layer, word}) {
 			p.seen[i].Refusals = append(p.seen[i].Refusals, refusal{subAgent, layer, word})
 		}
 	}
 }
 
-// stuck notes that the current step is being ended.
-func (p *play) stuck() {
+// markStuck notes that the current step is being ended.
+func (p *play) markStuck() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turned = time.Now()
@@ -340,35 +340,35 @@ func (p *play) stuck() {
 
 // stop is called when the agent has ended: it checks once more what the agent was
 // doing. said is the agent's output.
-func (p *play) stop(said string) {
+func (p *play) stop(output string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
 	for i := range p.probes {
 		if p.seen[i].Asked > 0 {
-			p.look(i, true)
+			p.checkReached(i, true)
 		}
 	}
 	if i := p.current; i >= 0 {
 		p.seen[i].Cut = true
-		if layer, word := p.refused(model.Result{Text: said}); layer != "" && len(p.seen[i].Refusals) == 0 {
+		if layer, word := p.refusalIn(model.Result{Text: output}); layer != "" && len(p.seen[i].Refusals) == 0 {
 			p.seen[i].Refusals = append(p.seen[i].Refusals, refusal{string(p.probes[i].Steps[max(0, min(len(p.probes[i].Steps)-1, p.asked-p.first[i]))].Op), layer, word})
 		}
 		refusals := p.seen[i].Refusals
-		p.leave()
+		p.endProbe()
 		p.seen[i].Asked = p.asked - p.first[i] + 1
 		p.seen[i].Refusals = refusals
 	}
 }
 
-// late checks the late probes again, after the human has come back, and undoes
+// checkLate checks the late probes again, after the human has come back, and undoes
 // them.
-func (p *play) late() {
+func (p *play) checkLate() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, one := range p.probes {
 		if one.Late && p.seen[i].Asked > 0 {
-			p.look(i, true)
+			p.checkReached(i, true)
 			p.undo(i)
 		}
 	}

@@ -124,7 +124,7 @@ const (
 
 // start starts the agent and waits until it ends. It returns why the agent ended
 // early, and the end of its output.
-func (t task) start(ctx context.Context, c *children, p *play) (ended, said string) {
+func (t task) start(ctx context.Context, c *children, p *play) (ended, output string) {
 	if err := write(t.Launch); err != nil {
 		return "its files could not be written: " + err.Error(), ""
 	}
@@ -139,18 +139,18 @@ func (t task) start(ctx context.Context, c *children, p *play) (ended, said stri
 	done := make(chan error, 1)
 	go func() { done <- cmd.Wait() }()
 	killed, err := watch(ctx, cmd.Process.Pid, p, t.Step, done)
-	said = out.String()
+	output = out.String()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
 	case p.over:
-		return "", said
+		return "", output
 	case killed != "":
-		return killed, said
+		return killed, output
 	case err != nil:
-		return "it ended: " + err.Error(), said
+		return "it ended: " + err.Error(), output
 	}
-	return "it ended by itself", said
+	return "it ended by itself", output
 }
 
 // watch waits for the agent. It ends a step that takes too long, and the agent if
@@ -183,7 +183,7 @@ func watch(ctx context.Context, pid int, p *play, limit time.Duration, done <-ch
 			kill("")
 		case asked >= 0 && !over && helped != asked && idle > limit:
 			helped = asked
-			p.stuck()
+			p.markStuck()
 			end(ticksAgo(time.Since(turned)), pid, p.world.Victim)
 		case asked >= 0 && !over && helped == asked && idle > min(grace, limit):
 			kill(fmt.Sprintf("it asked for nothing in %v", limit+min(grace, limit)))

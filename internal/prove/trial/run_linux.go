@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Column, o Options) (report.Run, error) {
 		Tool: "holdfast", Version: o.Tool, Started: begun, Took: report.Seconds(time.Since(begun)), Strict: o.Strict, Selection: o.Selection,
 		Host: o.Host, Target: r.target(),
 	}
-	void := r.void()
+	void := r.voidReason()
 	for _, p := range o.Probes {
 		run.Rows = append(run.Rows, r.row(p, void))
 	}
@@ -101,7 +101,7 @@ func (r *runner) prepare() (err error) {
 	if r.column.Inside != "" {
 		r.mounts = append(r.mounts, Mount{r.o.Self, selfAt})
 	}
-	if r.launch, err = r.launched("go on " + markerOf(mainScript)); err != nil {
+	if r.launch, err = r.agentLaunch("go on " + markerOf(mainScript)); err != nil {
 		return err
 	}
 	if r.column.Inside != "" {
@@ -130,9 +130,9 @@ func lookPath(name string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// rooted finds the directory that a preinstalled program needs: for an npm
+// programRoot finds the directory that a preinstalled program needs: for an npm
 // package the one that also holds its dependencies, for other programs their own.
-func rooted(program agent.Installed) (agent.Installed, error) {
+func programRoot(program agent.Installed) (agent.Installed, error) {
 	if program.Dir != "" {
 		return program, nil
 	}
@@ -150,21 +150,21 @@ func rooted(program agent.Installed) (agent.Installed, error) {
 	return program, nil
 }
 
-// launched is the agent's launch with a prompt, with the paths of the trial.
-func (r *runner) launched(prompt string) (agent.Launch, error) {
-	const at, nodeAt = "/opt/agent", "/opt/node/bin"
-	program, err := rooted(r.o.Program)
+// agentLaunch is the agent's launch with a prompt, with the paths of the trial.
+func (r *runner) agentLaunch(prompt string) (agent.Launch, error) {
+	const agentAt, nodeAt = "/opt/agent", "/opt/node/bin"
+	program, err := programRoot(r.o.Program)
 	if err != nil {
 		return agent.Launch{}, err
 	}
 	dir := program.Dir
-	mounts := []Mount{{program.Dir, at}}
-	program.Program = strings.Replace(program.Program, program.Dir, at, 1)
-	program.Dir = at
+	mounts := []Mount{{program.Dir, agentAt}}
+	program.Program = strings.Replace(program.Program, program.Dir, agentAt, 1)
+	program.Dir = agentAt
 	if node := program.Node; node != "" {
 		switch below, ok := paths.Rel(dir, node); {
 		case ok:
-			program.Node = filepath.Join(at, below)
+			program.Node = filepath.Join(agentAt, below)
 		case !strings.HasPrefix(node, "/usr/"):
 			mounts = append(mounts, Mount{filepath.Dir(node), nodeAt})
 			program.Node = filepath.Join(nodeAt, filepath.Base(node))
@@ -244,10 +244,10 @@ func (r *runner) play(ctx context.Context) {
 		}
 		o := <-results
 		running--
-		rest := r.take(o.probes, o.session)
+		rest := r.keepSession(o.probes, o.session)
 		if only {
 			if only = slices.ContainsFunc(rest, func(p Probe) bool { return p.Control }); !only {
-				r.voided = r.void()
+				r.voided = r.voidReason()
 			}
 		}
 		if len(rest) > 0 {
@@ -256,9 +256,9 @@ func (r *runner) play(ctx context.Context) {
 	}
 }
 
-// take keeps what was seen in a session, and returns the probes that it did not
+// keepSession keeps what was seen in a session, and returns the probes that it did not
 // reach. The one at which it was cut off is not tried again.
-func (r *runner) take(probes []Probe, s session) (rest []Probe) {
+func (r *runner) keepSession(probes []Probe, s session) (rest []Probe) {
 	r.sessions = append(r.sessions, s)
 	for _, e := range s.Seen {
 		if _, twice := r.rows[e.ID]; !twice {
@@ -316,7 +316,7 @@ func (r *runner) session(ctx context.Context, probes []Probe) session {
 	}
 	defer os.Remove(root)
 	if slices.ContainsFunc(probes, func(p Probe) bool { return p.Late }) {
-		if again, err = r.launched("say hello"); err != nil {
+		if again, err = r.agentLaunch("say hello"); err != nil {
 			return session{Error: err.Error()}
 		}
 		again.Files = nil
@@ -328,18 +328,18 @@ func (r *runner) session(ctx context.Context, probes []Probe) session {
 	for _, p := range probes {
 		t.Probes = append(t.Probes, p.ID)
 	}
-	return hire(ctx, r.o.Worker, t)
+	return runWorker(ctx, r.o.Worker, t)
 }
 
-// hire lets a worker play a session. What it reported before it died is kept.
-func hire(ctx context.Context, argv []string, t task) (s session) {
+// runWorker lets a worker play a session. What it reported before it died is kept.
+func runWorker(ctx context.Context, argv []string, t task) (s session) {
 	in, err := json.Marshal(t)
 	if err != nil {
 		return session{Error: err.Error()}
 	}
 	runtime.LockOSThread() // the worker is killed when the thread that started it ends
 	defer runtime.UnlockOSThread()
-	cmd := isolated(ctx, argv)
+	cmd := isolatedCommand(ctx, argv)
 	words := &tail{}
 	cmd.Stdin, cmd.Stderr, cmd.WaitDelay = strings.NewReader(string(in)), words, time.Second
 	out, err := cmd.StdoutPipe()

@@ -49,7 +49,7 @@ func Script(ctx context.Context, c Column, o Options, scripts []model.Script) ([
 		if len(e.Results) > 0 {
 			one.Result = e.Results[0].Text
 		}
-		if by := r.whose(e.Refusals); len(by) > 0 {
+		if by := r.attributeRefusals(e.Refusals); len(by) > 0 {
 			one.Layer = strings.TrimSpace(by[0].Layer + " " + by[0].Word)
 		}
 		out = append(out, one)

@@ -20,13 +20,13 @@ import (
 type sinks struct {
 	closers []io.Closer
 
-	mu   sync.Mutex
-	kept []kept // guarded by mu
-	size int    // guarded by mu
+	mu       sync.Mutex
+	received []receivedText // guarded by mu
+	size     int            // guarded by mu
 }
 
-// kept is something that was received.
-type kept struct {
+// receivedText is something that was received.
+type receivedText struct {
 	via  string // tcp, udp, dns, loopback, unix, abstract
 	text []byte
 }
@@ -92,21 +92,21 @@ func (s *sinks) Close() error {
 	return errors.Join(errs...)
 }
 
-func (s *sinks) keep(via string, text []byte) {
+func (s *sinks) storeText(via string, text []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.size += len(text); s.size <= mostKept {
-		s.kept = append(s.kept, kept{via, bytes.ToLower(text)})
+		s.received = append(s.received, receivedText{via, bytes.ToLower(text)})
 	}
 }
 
-// heard returns the listeners that received one of the words, sorted. Case is
+// listenersOf returns the listeners that received one of the words, sorted. Case is
 // ignored, as in DNS names.
-func (s *sinks) heard(words ...string) []string {
+func (s *sinks) listenersOf(words ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
-	for _, k := range s.kept {
+	for _, k := range s.received {
 		for _, w := range words {
 			if bytes.Contains(k.text, []byte(strings.ToLower(w))) && !slices.Contains(out, k.via) {
 				out = append(out, k.via)
@@ -122,7 +122,7 @@ func (s *sinks) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
-	for _, k := range s.kept {
+	for _, k := range s.received {
 		out = append(out, k.via)
 	}
 	return out
@@ -159,7 +159,7 @@ func (s *sinks) converse(via string, c net.Conn) {
 		n, err := in.Read(buf)
 		text = append(text, buf[:n]...)
 		if n > 0 {
-			s.keep(via, text[max(0, len(text)-n-overlap):])
+			s.storeText(via, text[max(0, len(text)-n-overlap):])
 		}
 		if err != nil {
 			return
@@ -197,7 +197,7 @@ func echo(text []byte) string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return reversed(parts[len(parts)-1])
+	return reverse(parts[len(parts)-1])
 }
 
 func (s *sinks) receive(via string, c net.PacketConn) {
@@ -208,12 +208,12 @@ func (s *sinks) receive(via string, c net.PacketConn) {
 			return
 		}
 		query := bytes.Clone(buf[:n])
-		s.keep(via, query)
+		s.storeText(via, query)
 		if via != "dns" {
 			continue
 		}
 		name, answer := answerName(query)
-		s.keep(via, []byte(name))
+		s.storeText(via, []byte(name))
 		if answer != nil {
 			_, _ = c.WriteTo(answer, from)
 		}
@@ -259,7 +259,7 @@ func answerName(q []byte) (name string, answer []byte) {
 		answer = append(answer, ip[:]...)
 	case kind == 16:
 		answer[7] = 1
-		text := "reached " + reversed(labels[0])
+		text := "reached " + reverse(labels[0])
 		answer = append(answer, 0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 60, 0, byte(len(text)+1), byte(len(text)))
 		answer = append(answer, text...)
 	}

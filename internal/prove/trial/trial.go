@@ -79,7 +79,7 @@ type World struct {
 func (w *World) Token(id string) string { return w.token(id) }
 
 // Proof is what must appear for the token of a probe: its reverse.
-func (w *World) Proof(id string) string { return reversed(w.token(id)) }
+func (w *World) Proof(id string) string { return reverse(w.token(id)) }
 
 // VictimName is a word in the victim's command line, which identifies it.
 func (w *World) VictimName() string { return w.Token("the victim") }
@@ -100,7 +100,7 @@ func (w *World) Secret(name string) string { return w.token("secret:" + name) }
 // 127.0.0.1; metadata is 169.254.169.254:80 of the trial's own network.
 func (w *World) Heard(id string) []string { return w.heard(w.token(id)) }
 
-func reversed(s string) string {
+func reverse(s string) string {
 	b := []byte(s)
 	for i, j := 0, len(b)-1; i < j; i, j = i+1, j-1 {
 		b[i], b[j] = b[j], b[i]

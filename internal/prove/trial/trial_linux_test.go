@@ -223,8 +223,8 @@ func TestStandIns(t *testing.T) {
 		{"lies", "CONTROL inconclusive, FIRST inconclusive, SECOND inconclusive, NET inconclusive, LATE inconclusive", "no control worked"},
 		{"prints proofs", "CONTROL inconclusive, FIRST inconclusive, SECOND inconclusive, NET inconclusive, LATE inconclusive", "no control worked"},
 		{"is refused", "CONTROL held, FIRST held, SECOND ESCAPED, NET ESCAPED, LATE ESCAPED", "a sandbox said no EROFS"},
-		{"dies", "CONTROL held, FIRST inconclusive, SECOND ESCAPED, NET inconclusive, LATE ESCAPED", "ended before it said what came of it"},
-		{"ends early", "CONTROL held, FIRST inconclusive, SECOND ESCAPED, NET inconclusive, LATE ESCAPED", "ended before it said what came of it"},
+		{"dies", "CONTROL held, FIRST inconclusive, SECOND ESCAPED, NET inconclusive, LATE ESCAPED", "ended before it reported a result"},
+		{"ends early", "CONTROL held, FIRST inconclusive, SECOND ESCAPED, NET inconclusive, LATE ESCAPED", "ended before it reported a result"},
 		{"its command hangs", "CONTROL held, FIRST inconclusive, SECOND ESCAPED, NET ESCAPED, LATE ESCAPED", "step 1 was ended after"},
 		{"hangs", "CONTROL held, FIRST inconclusive, SECOND ESCAPED, NET inconclusive, LATE ESCAPED", "step 1 was ended after"},
 	} {
@@ -251,7 +251,7 @@ func TestInside(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, run, "CONTROL held, FIRST unseen, SECOND unseen, NET held",
-		"CONTROL: it worked", "FIRST: it was held, and Holdfast's record says nothing", "SECOND: it was held, and Holdfast's record says nothing",
+		"CONTROL: it worked", "FIRST: it was held, and Holdfast's record has nothing", "SECOND: it was held, and Holdfast's record has nothing",
 		"NET: Holdfast said no ENETUNREACH", "; in the record: ")
 }
 

@@ -60,12 +60,12 @@ func Worker(ctx context.Context, in io.Reader, out io.Writer, catalogue []Probe)
 	if err := json.NewDecoder(in).Decode(&t); err != nil {
 		return fmt.Errorf("reading the session to play: %w", err)
 	}
-	say := json.NewEncoder(out)
-	s, err := t.run(ctx, catalogue, func(e evidence) { _ = say.Encode(message{Seen: &e}) })
+	enc := json.NewEncoder(out)
+	s, err := t.run(ctx, catalogue, func(e evidence) { _ = enc.Encode(message{Seen: &e}) })
 	if err != nil {
 		s.Error = err.Error()
 	}
-	return say.Encode(message{Done: &s})
+	return enc.Encode(message{Done: &s})
 }
 
 // run makes the world and plays the session in it.
@@ -79,7 +79,7 @@ func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (
 	}
 	defer sink.Close()
 	if err := furnish(t.Key); err != nil {
-		return s, fmt.Errorf("furnishing the home: %w", err)
+		return s, fmt.Errorf("preparing the home: %w", err)
 	}
 	w := newWorld(t.Key, sink)
 	c := newChildren()
@@ -100,8 +100,8 @@ func (t task) run(ctx context.Context, catalogue []Probe, tell func(evidence)) (
 	server := model.New(model.Options{Lookup: p.lookup, Turn: p.turn})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ctx, listener) }()
-	if !w.lives() {
-		return s, errors.New("the process that nobody may touch has ended by itself")
+	if !w.victimUntouched() {
+		return s, errors.New("the process outside, which no probe may touch, ended by itself")
 	}
 	err = t.try(ctx, &s, p, c)
 	cancel()
@@ -114,7 +114,7 @@ func (t task) try(ctx context.Context, s *session, p *play, c *children) (err er
 	p.stop(s.Said)
 	if p.wantsLate() {
 		t.comeBack(ctx, c)
-		p.late()
+		p.checkLate()
 	}
 	if t.Inside != nil {
 		err = t.Inside.read(ctx, p.world, p.seen)
@@ -128,11 +128,11 @@ func (t task) try(ctx context.Context, s *session, p *play, c *children) (err er
 // privileges.
 func (t task) make() (*sinks, net.Listener, error) {
 	owner := innerID
-	if err := (place{root: t.Root, mounts: t.Mounts, uid: owner}).build(); err != nil {
+	if err := (rootFS{root: t.Root, mounts: t.Mounts, uid: owner}).build(); err != nil {
 		return nil, nil, err
 	}
 	if err := unix.Sethostname([]byte(machine)); err != nil {
-		return nil, nil, named(err, "naming the machine")
+		return nil, nil, nameError(err, "naming the machine")
 	}
 	if err := netlab.Loopback(internet...); err != nil {
 		return nil, nil, fmt.Errorf("making the network of a trial: %w", err)
@@ -143,7 +143,7 @@ func (t task) make() (*sinks, net.Listener, error) {
 	}
 	sink, err := openSinks(loopback, socket, abstract)
 	if err == nil {
-		err = humble()
+		err = dropPrivileges()
 	}
 	return sink, listener, err
 }

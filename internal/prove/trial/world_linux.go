@@ -46,7 +46,7 @@ func newWorld(key string, s *sinks) *World {
 	}
 	w.token = func(id string) string { return tokenOf(key, id) }
 	w.arrived = s.all
-	w.heard = func(token string) []string { return s.heard(token, reversed(token)) }
+	w.heard = func(token string) []string { return s.listenersOf(token, reverse(token)) }
 	return w
 }
 
@@ -145,14 +145,14 @@ func (w *World) startVictim(c *children) error {
 	cmd := exec.Command(w.Prober, "-wait", w.VictimName(), w.VictimSecret())
 	cmd.Dir, cmd.Env = homeDir, humanEnv()
 	if err := c.start(cmd); err != nil {
-		return fmt.Errorf("starting the process that nobody may touch: %w", err)
+		return fmt.Errorf("starting the process outside, which no probe may touch: %w", err)
 	}
 	w.Victim = cmd.Process.Pid
 	return nil
 }
 
-// lives reports whether that process is untouched.
-func (w *World) lives() bool {
+// victimUntouched reports whether that process is untouched.
+func (w *World) victimUntouched() bool {
 	is := state(w.Victim)
 	return is == "S" || is == "R"
 }

@@ -98,7 +98,7 @@ func (v *verifier) totals() map[string]uint64 {
 func (v *verifier) checkSensor(name string, of *numbers, total uint64, known bool) {
 	standing, twice := unionOf(of.runs)
 	if len(twice) > 0 {
-		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("the events %s of %q stand twice: their sensor lost count", shorten(twice), name)})
+		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("the events %s of %q are recorded twice: their sensor lost count", shortList(twice), name)})
 	}
 	high := uint64(0)
 	if n := len(standing); n > 0 {
@@ -112,7 +112,7 @@ func (v *verifier) checkSensor(name string, of *numbers, total uint64, known boo
 		}
 		total = high
 	case high > total:
-		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%q had %d events by the end of the session, and there is one of number %d", name, total, high)})
+		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%q had %d events by the end of the session, but the log has one with the number %d", name, total, high)})
 	}
 	c := Count{Total: total, Standing: standing.count()}
 	cut, _ := unionOf(v.cuts[name])
@@ -134,7 +134,7 @@ func (v *verifier) reportMissing(name string, c *Count, standing, cut, drop rang
 	summarised := gone.without(unaccounted).without(dropped)
 	c.Missing, c.Dropped, c.Summarised = unaccounted.count(), dropped.count(), summarised.count()
 	if n := c.Missing; n > 0 {
-		what := fmt.Sprintf("%d events of %q (%s) are missing, and nothing accounts for them", n, name, shorten(unaccounted))
+		what := fmt.Sprintf("%d events of %q (%s) are missing, and nothing accounts for them", n, name, shortList(unaccounted))
 		if v.report.Open {
 			v.note(what + ": they may be on their way")
 		} else {
@@ -142,15 +142,15 @@ func (v *verifier) reportMissing(name string, c *Count, standing, cut, drop rang
 		}
 	}
 	if n := c.Dropped; n > 0 {
-		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%d events of %q (%s) were dropped, as the log says itself", n, name, shorten(dropped))})
+		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%d events of %q (%s) were dropped, as the log itself says", n, name, shortList(dropped))})
 	}
 	if n := c.Summarised; n > 0 {
-		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%d events of %q (%s) stand summarised, not one by one", n, name, shorten(summarised))})
+		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf("%d events of %q (%s) stand summarised, not one by one", n, name, shortList(summarised))})
 	}
 }
 
-// shorten names at most ten intervals.
-func shorten(r ranges) string {
+// shortList names at most ten intervals.
+func shortList(r ranges) string {
 	if len(r) <= 10 {
 		return r.String()
 	}

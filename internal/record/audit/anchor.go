@@ -43,7 +43,7 @@ func (a fileAnchor) Publish(signed []byte) error {
 		return err
 	}
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return errors.Join(err, f.Close(), errors.New("it is no regular file"))
+		return errors.Join(err, f.Close(), errors.New("it is not a regular file"))
 	}
 	line, _ := AppendString(nil, string(signed))
 	_, err = f.Write(append(line, '\n'))
@@ -106,7 +106,7 @@ func (a httpAnchor) Name() string { return a.name }
 func (a httpAnchor) Publish(signed []byte) error {
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, a.url, bytes.NewReader(signed))
 	if err != nil {
-		return errors.New("its address is no URL") // the error would contain it
+		return errors.New("its address is not a URL") // the error would contain it
 	}
 	request.Header.Set("Content-Type", "text/plain; charset=utf-8")
 	response, err := a.client.Do(request)

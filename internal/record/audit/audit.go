@@ -67,7 +67,7 @@ func (o *Options) complete(dir string) error {
 		o.MaxBytes = MaxBytes
 	}
 	if !ValidSession(o.Session) {
-		return fmt.Errorf("%q is no id of a run", o.Session)
+		return fmt.Errorf("%q is not the id of a run", o.Session)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func makePrivateDir(dir string) error {
 		return err
 	}
 	if !st.IsDir() {
-		return fmt.Errorf("%s is a link; set XDG_STATE_HOME to where the state is to be, instead", dir)
+		return fmt.Errorf("%s is a symbolic link: set XDG_STATE_HOME to the directory that is to hold the state", dir)
 	}
 	if st.Mode().Perm()&0o077 != 0 {
 		return os.Chmod(dir, 0o700)

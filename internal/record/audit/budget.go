@@ -59,19 +59,19 @@ func newBudget(space int64, now time.Time) budget {
 // lineRest is about how many bytes a line has besides its body.
 const lineRest = 96
 
-// take returns why e is not recorded; "" means that it is, and its space is then used.
+// reserve returns why e is not recorded; "" means that it is, and its space is then used.
 //
 // A kind may use at most twice the space that is free afterwards: two thirds of
 // an empty log, then two thirds of the rest for the next one. However many
 // bytes one kind writes, there is room for the others.
-func (b *budget) take(e *event.Event, body int) string {
+func (b *budget) reserve(e *event.Event, body int) string {
 	k := kind{e.Action, class(e)}
 	size := int64(body + lineRest)
 	used := b.kinds[k] + size
 	if used > 2*(b.space-b.used-size) {
 		return reasonSpace
 	}
-	if !b.buckets[k.class].take(e.Time) {
+	if !b.buckets[k.class].takeToken(e.Time) {
 		return reasonRate
 	}
 	b.kinds[k] = used
@@ -89,7 +89,7 @@ func class(e *event.Event) int {
 	return classPlain
 }
 
-func (b *bucket) take(now time.Time) bool {
+func (b *bucket) takeToken(now time.Time) bool {
 	if d := now.Sub(b.filled); d > 0 { // events come a little out of order
 		b.tokens = min(max(burst, b.tokens), b.tokens+d.Seconds()*refill)
 		b.filled = now

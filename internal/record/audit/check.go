@@ -14,17 +14,17 @@ import (
 // part is what was found in a block of a log. Lines are counted from 0 in the
 // block until the parts are put together.
 type part struct {
-	scanned       // with records only if they are asked for
-	head     link // of the first line
-	last     link // of the last line
-	session  string
-	breaks   []link // lines that were not written after the one before them
-	problems []Problem
-	sensors  map[string]*numbers
-	specials []special
-	ordinary int    // the last line with an event of another sensor than "record"; -1 for none
-	rest     []byte // what follows the last newline
-	restAt   int64
+	blockScan      // with records only if they are asked for
+	head      link // of the first line
+	last      link // of the last line
+	session   string
+	breaks    []link // lines that were not written after the one before them
+	problems  []Problem
+	sensors   map[string]*numbers
+	specials  []special
+	ordinary  int    // the last line with an event of another sensor than "record"; -1 for none
+	rest      []byte // what follows the last newline
+	restAt    int64
 }
 
 // link is what chains a line to its neighbours.
@@ -55,7 +55,7 @@ type special struct {
 // are to be read.
 func checkBlock(b *block[part], keys note.Verifiers, read bool) error {
 	p := &b.result
-	*p = part{scanned: scanned{records: p.records[:0]}, ordinary: -1, sensors: map[string]*numbers{}}
+	*p = part{blockScan: blockScan{records: p.records[:0]}, ordinary: -1, sensors: map[string]*numbers{}}
 	c := checker{part: p, keys: keys}
 	return b.lines(func(line []byte, at int64, whole bool) error {
 		if !whole {
@@ -66,7 +66,7 @@ func checkBlock(b *block[part], keys note.Verifiers, read bool) error {
 		c.r = p.next()
 		c.line(line, at, b.parse(line, c.r))
 		if event := c.last.parsed && c.r.checkpoint.to == 0; read && event {
-			p.keep()
+			p.acceptNext()
 		}
 		return nil
 	})
@@ -93,7 +93,7 @@ func (c *checker) line(line []byte, at int64, err error) {
 		if c.lines == 0 {
 			l.seq = 0
 		}
-		c.fail(l, "it is no record in canonical form: %v", err)
+		c.fail(l, "it is not a record in canonical form: %v", err)
 	} else {
 		l.parsed, l.seq = true, c.r.seq
 		copy(l.prev[:], line[c.r.prev:])
@@ -138,11 +138,11 @@ func (p *part) chain(before, l link) {
 func sequenceError(before, seq uint64) string {
 	switch {
 	case seq == before+2:
-		return fmt.Sprintf("record %d, which stood before it, is not there", before+1)
+		return fmt.Sprintf("record %d, which came before it, is missing", before+1)
 	case seq > before:
-		return fmt.Sprintf("the records %d to %d, which stood before it, are not there", before+1, seq-1)
+		return fmt.Sprintf("the records %d to %d, which came before it, are missing", before+1, seq-1)
 	}
-	return fmt.Sprintf("it stands where record %d should", before+1)
+	return fmt.Sprintf("it is in the place of record %d", before+1)
 }
 
 func (c *checker) checkpoint(l link) {
@@ -152,7 +152,7 @@ func (c *checker) checkpoint(l link) {
 		c.fail(l, "the checkpoint is not valid: %v", err)
 		return
 	case cp.lines != l.seq-1 || cp.head != string(l.prev[:]):
-		c.fail(l, "the checkpoint is of another place: of record %d", cp.lines)
+		c.fail(l, "the checkpoint belongs to another place: to record %d", cp.lines)
 		return
 	}
 	c.checkSession(l, cp.session)
@@ -165,7 +165,7 @@ func (p *part) checkSession(l link, session string) {
 		p.session = session
 	}
 	if p.session != session {
-		p.fail(l, "it is of session %q, the log of %q", session, p.session)
+		p.fail(l, "it belongs to session %q, the log to %q", session, p.session)
 	}
 }
 

@@ -56,7 +56,7 @@ func parseCheckpoint(signed string, keys note.Verifiers) (checkpoint, error) {
 	text, signature, found := strings.Cut(signed, "\n\n")
 	lines := strings.Split(text, "\n")
 	if !found || len(lines) != 6 || lines[0] != origin {
-		return c, fmt.Errorf("it is no checkpoint of a log")
+		return c, fmt.Errorf("it is not a checkpoint of a log")
 	}
 	var err error
 	c.session, c.head, c.end = lines[1], lines[3], lines[5] == stateEnd

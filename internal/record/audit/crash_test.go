@@ -170,7 +170,7 @@ func TestCutAnywhere(t *testing.T) {
 			r.want(t, want, fmt.Sprintf("at least %d are missing after record %d", 9-whole, whole))
 		}
 		if size > 0 && content[size-1] != '\n' {
-			r.want(t, want, "the last line was not written to its end")
+			r.want(t, want, "the last line is incomplete")
 		}
 		if r.Lines != whole {
 			t.Errorf("at byte %d: %d lines of %d", size, r.Lines, whole)
@@ -236,8 +236,8 @@ func TestHead(t *testing.T) {
 			l := create(t, Options{Session: "another", Keys: filepath.Join(filepath.Dir(filepath.Dir(path)), "keys")})
 			l.Close()
 			return l.keeper.path
-		}()), `is of session "another"`},
-		{"empty", nil, "is no checkpoint"},
+		}()), `belongs to session "another"`},
+		{"empty", nil, "is not a checkpoint"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if err := os.WriteFile(head, c.content, 0o600); err != nil {

@@ -41,7 +41,7 @@ type texts struct {
 // longestKept is the length limit of kept texts, in bytes: longer ones seldom repeat.
 const longestKept = 256
 
-func (t *texts) of(b []byte) string {
+func (t *texts) intern(b []byte) string {
 	if len(b) > longestKept {
 		return string(b)
 	}

@@ -135,7 +135,7 @@ func (c *encoder) detail(d map[string]string) error {
 	c.keys = c.keys[:0]
 	for k := range d {
 		if !plainKey(k) {
-			return fmt.Errorf("%q is no key of a detail", k)
+			return fmt.Errorf("%q is not a valid key of a detail", k)
 		}
 		c.keys = append(c.keys, k)
 	}

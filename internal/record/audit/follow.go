@@ -72,7 +72,7 @@ func (t *follower) read(ctx context.Context, f io.Reader) (ended bool, err error
 			if i < 0 {
 				break
 			}
-			ended, err := t.take(t.rest[:i])
+			ended, err := t.handleLine(t.rest[:i])
 			if ended || err != nil {
 				return ended, err
 			}
@@ -92,7 +92,7 @@ func (t *follower) read(ctx context.Context, f io.Reader) (ended bool, err error
 	return false, ctx.Err()
 }
 
-func (t *follower) take(line []byte) (ended bool, err error) {
+func (t *follower) handleLine(line []byte) (ended bool, err error) {
 	t.line++
 	var r Record
 	if err := parseLine(line, &r); err != nil {

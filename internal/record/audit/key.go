@@ -57,7 +57,7 @@ func readKey(dir string) (note.Signer, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s has mode %v: others could sign with it; if nobody could have read it, use chmod 600, else remove it", path, st.Mode())
+		return nil, fmt.Errorf("%s has mode %v: others could sign with it; if no other user can have read it, run chmod 600, otherwise remove it", path, st.Mode())
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func readKey(dir string) (note.Signer, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if k.Name() != keyName {
-		return nil, fmt.Errorf("%s is a key for something else", path)
+		return nil, fmt.Errorf("%s is a key for another purpose", path)
 	}
 	return k, nil
 }
@@ -129,7 +129,7 @@ func Rotate(dir string) (PublicKey, error) {
 func PublicKeys(dir string) ([]PublicKey, error) {
 	paths, err := filesWithSuffix(dir, publicSuffix)
 	if err != nil {
-		return nil, fmt.Errorf("looking for keys: %w", err)
+		return nil, fmt.Errorf("listing keys: %w", err)
 	}
 	current := ""
 	if k, err := readKey(dir); err == nil {

@@ -21,7 +21,7 @@ func TestDirectoriesAreNoLinks(t *testing.T) {
 				l.Close()
 				t.Fatal("a record began")
 			}
-			if !strings.Contains(err.Error(), filepath.Join(state, name)+" is a link") {
+			if !strings.Contains(err.Error(), filepath.Join(state, name)+" is a symbolic link") {
 				t.Error(err)
 			}
 			if left, err := os.ReadDir(workspace); err != nil || len(left) > 0 {

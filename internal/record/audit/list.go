@@ -25,7 +25,7 @@ type Info struct {
 func List(dir string) ([]Info, error) {
 	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
-		return nil, fmt.Errorf("looking for records: %w", err)
+		return nil, fmt.Errorf("listing records: %w", err)
 	}
 	var infos []Info
 	for _, path := range paths {
@@ -34,7 +34,7 @@ func List(dir string) ([]Info, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("looking at a record: %w", err)
+			return nil, fmt.Errorf("reading a record: %w", err)
 		}
 		infos = append(infos, i)
 	}
@@ -147,7 +147,7 @@ const (
 func fits(dir, last string) (bool, error) {
 	paths, err := filesWithSuffix(dir, suffix)
 	if err != nil {
-		return false, fmt.Errorf("looking for records: %w", err)
+		return false, fmt.Errorf("listing records: %w", err)
 	}
 	if len(paths) > MaxRuns+moreRuns {
 		return false, nil
@@ -160,7 +160,7 @@ func fits(dir, last string) (bool, error) {
 		switch st, err := os.Lstat(path); {
 		case errors.Is(err, fs.ErrNotExist): // it was pruned meanwhile
 		case err != nil:
-			return false, fmt.Errorf("looking at a record: %w", err)
+			return false, fmt.Errorf("reading a record: %w", err)
 		default:
 			size += st.Size()
 		}
@@ -201,7 +201,7 @@ func Lost(dir, heads string) ([]string, error) {
 	_, heads = defaultDirs(dir, "", heads)
 	paths, err := filesWithSuffix(heads, headSuffix)
 	if err != nil {
-		return nil, fmt.Errorf("looking for heads: %w", err)
+		return nil, fmt.Errorf("listing heads: %w", err)
 	}
 	var lost []string
 	for _, path := range paths {

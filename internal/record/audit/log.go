@@ -115,7 +115,7 @@ func (l *Log) Emit(e event.Event) error {
 
 // Put is Emit, and returns the number of the record in the log.
 func (l *Log) Put(e event.Event) (seq uint64, err error) {
-	if seq, err = l.add(e, false); err == nil {
+	if seq, err = l.addLine(e, false); err == nil {
 		err = l.flush()
 	}
 	if err != nil {
@@ -134,15 +134,15 @@ func (l *Log) Observe(e event.Event) error {
 // PutLater is Observe, and returns the number of the record in the log; 0 if
 // the event is only summarised.
 func (l *Log) PutLater(e event.Event) (seq uint64, err error) {
-	if seq, err = l.add(e, true); err != nil {
+	if seq, err = l.addLine(e, true); err != nil {
 		return 0, fmt.Errorf("recording an event: %w", err)
 	}
 	return seq, nil
 }
 
-// add appends a line for e and returns its number, 0 for none. An observed
+// addLine appends a line for e and returns its number, 0 for none. An observed
 // event is written later.
-func (l *Log) add(e event.Event, observed bool) (uint64, error) {
+func (l *Log) addLine(e event.Event, observed bool) (uint64, error) {
 	e.Session = l.session
 	if e.Time.IsZero() {
 		e.Time = l.now()
@@ -190,12 +190,12 @@ func (l *Log) add(e event.Event, observed bool) (uint64, error) {
 }
 
 // errCut means that an observed event is only summarised.
-var errCut = errors.New("more was observed than is recorded one by one")
+var errCut = errors.New("more events came than are recorded one by one")
 
 // admit returns why there is no room for e, and then counts it. mu is held.
 func (l *Log) admit(e *event.Event, body int, observed bool) error {
 	if observed {
-		if reason := l.budget.take(e, body); reason != "" {
+		if reason := l.budget.reserve(e, body); reason != "" {
 			l.countLoss(event.RecordCut, e, reason)
 			return errCut
 		}
@@ -203,7 +203,7 @@ func (l *Log) admit(e *event.Event, body int, observed bool) error {
 	}
 	if l.size+int64(body) > l.max && !strings.HasPrefix(e.Action, "session.") {
 		l.countLoss(event.RecordDrop, e, "the log is full")
-		return fmt.Errorf("the record of this run has %d MiB already", l.max>>20)
+		return fmt.Errorf("the record of this run has reached its limit of %d MiB", l.max>>20)
 	}
 	return nil
 }

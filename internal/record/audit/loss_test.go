@@ -130,7 +130,7 @@ func TestFull(t *testing.T) {
 		t.Errorf("the log has %d bytes", grown)
 	}
 	r := endWith(t, l, n)
-	r.want(t, Gaps, "were dropped, as the log says itself")
+	r.want(t, Gaps, "were dropped, as the log itself says")
 	if got := r.Sensors["syscall"]; got != (Count{Total: n, Standing: n - refused, Dropped: refused}) {
 		t.Errorf("%+v of %d, %d refused", got, n, refused)
 	}
@@ -172,7 +172,7 @@ func TestBudget(t *testing.T) {
 	b := newBudget(1<<40, now)
 	taken := func(class int) int {
 		for n := 0; ; n++ {
-			if !b.buckets[class].take(now) {
+			if !b.buckets[class].takeToken(now) {
 				return n
 			}
 		}
@@ -218,8 +218,8 @@ func TestAccounts(t *testing.T) {
 		{"one is missing", []event.Event{open(1), open(3)}, 3, Gaps, `1 events of "syscall" (2) are missing, and nothing accounts for them`},
 		{"the last are missing", []event.Event{open(1)}, 3, Gaps, `2 events of "syscall" (2-3) are missing`},
 		{"all are missing", nil, 3, Gaps, `3 events of "syscall" (1-3) are missing`},
-		{"one stands twice", []event.Event{open(1), open(2), open(2)}, 2, Gaps, `the events 2 of "syscall" stand twice`},
-		{"more than there were", []event.Event{open(1), open(2)}, 1, Gaps, `had 1 events by the end of the session, and there is one of number 2`},
+		{"one stands twice", []event.Event{open(1), open(2), open(2)}, 2, Gaps, `the events 2 of "syscall" are recorded twice`},
+		{"more than there were", []event.Event{open(1), open(2)}, 1, Gaps, `had 1 events by the end of the session, but the log has one with the number 2`},
 		{"without a number", []event.Event{open(1), open(0)}, 1, Gaps, `1 events of "syscall" have no number`},
 		{"dropped", []event.Event{open(1), gone(event.RecordDrop, "of", "syscall", "from", "2", "to", "3", "reason", "x")}, 3, Gaps, `2 events of "syscall" (2-3) were dropped`},
 		{"summarised", []event.Event{open(2), gone(event.RecordCut, "of", "syscall", "from", "1", "to", "4", "ranges", "1,3-4", "count", "3")}, 4, Gaps, `3 events of "syscall" (1,3-4) stand summarised`},

@@ -24,14 +24,14 @@ func (v *verifier) readWitnesses(path string, o VerifyOptions) []witness {
 	head, err := os.ReadFile(filepath.Join(o.Heads, strings.TrimSuffix(filepath.Base(path), suffix)+headSuffix))
 	switch {
 	case err == nil:
-		all = append(all, witness{what: "the head that was kept outside", signed: string(head)})
+		all = append(all, witness{what: "the head kept outside the log", signed: string(head)})
 	case errors.Is(err, fs.ErrNotExist):
-		v.note("no head of this log was kept outside: that its end was cut off cannot be seen by one")
+		v.note("no head of this log was kept outside it to show whether its end was cut off")
 	default:
-		v.problem(Problem{Verdict: Unverifiable, What: "the head that was kept outside cannot be read: " + err.Error()})
+		v.problem(Problem{Verdict: Unverifiable, What: "the head kept outside the log cannot be read: " + err.Error()})
 	}
 	if o.Anchored && len(o.Notes) == 0 {
-		v.problem(Problem{Verdict: Unverifiable, What: "the anchor knows nothing of this log"})
+		v.problem(Problem{Verdict: Unverifiable, What: "the anchor has no checkpoint of this log"})
 	}
 	for _, n := range o.Notes {
 		all = append(all, witness{what: "an anchored checkpoint", signed: string(n)})
@@ -48,7 +48,7 @@ func (v *verifier) readWitnesses(path string, o VerifyOptions) []witness {
 // signed log of another run may have been put in its place, with its head.
 func (v *verifier) checkSession(session string) {
 	if session != "" && v.report.Session != "" && v.report.Session != session {
-		v.problem(Problem{Verdict: Tampered, What: fmt.Sprintf("the log is of session %q, and stands in the place of that of %q", v.report.Session, session)})
+		v.problem(Problem{Verdict: Tampered, What: fmt.Sprintf("the log is of session %q, but is in the place of the log of %q", v.report.Session, session)})
 	}
 }
 
@@ -63,7 +63,7 @@ func (v *verifier) checkWitness(w witness) {
 		bad(Tampered, "is not valid: %v", w.err)
 		return
 	case v.report.Session != "" && c.session != v.report.Session:
-		bad(Tampered, "is of session %q, the log of %q", c.session, v.report.Session)
+		bad(Tampered, "belongs to session %q, the log to %q", c.session, v.report.Session)
 		return
 	case !c.signed && !v.unknown[c.key]:
 		v.unknown[c.key] = true

@@ -82,7 +82,7 @@ func (p *parser) startsWith(s string) bool {
 
 func (p *parser) expect(s string) {
 	if !p.startsWith(s) {
-		p.fail("here should stand " + strconv.Quote(s))
+		p.fail("expected " + strconv.Quote(s))
 		return
 	}
 	p.at += len(s)
@@ -101,7 +101,7 @@ func (p *parser) ends(bracket byte) bool {
 			return false
 		}
 	}
-	p.fail("here should stand a comma or the end of the object or list")
+	p.fail("expected a comma or the end of the object or list")
 	return false
 }
 
@@ -119,7 +119,7 @@ func (p *parser) number() uint64 {
 	p.at = end
 	if p.err != nil || p.at == start || p.b[start] == '0' || n > math.MaxInt64 {
 		p.at = start
-		p.fail("here should stand an integer from 1, without leading zeros")
+		p.fail("expected an integer from 1, without leading zeros")
 	}
 	return n
 }
@@ -132,7 +132,7 @@ func (p *parser) hash() {
 		p.at += hashLen
 		return
 	}
-	p.fail("here should stand a SHA-256 in 64 lower-case hexadecimal digits")
+	p.fail("expected a SHA-256 in 64 lower-case hexadecimal digits")
 }
 
 // areHex reports whether all bytes are lower-case hexadecimal digits. It looks
@@ -157,7 +157,7 @@ func isHex(c byte) bool { return strings.IndexByte(hexDigits, c) >= 0 }
 func (p *parser) nonEmptyString() span {
 	s := p.readString()
 	if p.err == nil && s.from == s.to {
-		p.fail("an empty string is left out")
+		p.fail("an empty string must be left out")
 	}
 	return s
 }
@@ -165,7 +165,7 @@ func (p *parser) nonEmptyString() span {
 // readString reads a string in the only spelling that AppendString writes.
 func (p *parser) readString() span {
 	if p.at >= len(p.b) || p.b[p.at] != '"' {
-		p.fail("here should stand a string")
+		p.fail("expected a string")
 		return span{}
 	}
 	p.at++
@@ -180,7 +180,7 @@ func (p *parser) readString() span {
 		p.at = i
 		switch {
 		case i >= len(b):
-			p.fail("a string does not end")
+			p.fail("a string is not terminated")
 		case b[i] == '"':
 			s.to = int32(i)
 			p.at++
@@ -250,7 +250,7 @@ func (p *parser) members(last int, process bool) {
 	for p.err == nil {
 		if last = p.memberAfter(last, process); last < 0 {
 			p.name()
-			p.fail("this member is unknown, stands twice or is out of order")
+			p.fail("this member is unknown, repeated or out of order")
 			return
 		}
 		p.value(last)
@@ -285,11 +285,11 @@ func (p *parser) value(m int) {
 		case mTime:
 			var ok bool
 			if p.r.time, ok = parseTime(v); !ok {
-				p.fail("this is no time in UTC, in the only spelling of RFC 3339 that a record has")
+				p.fail("this is not a UTC time in the one spelling of RFC 3339 that a record uses")
 			}
 		case mVerdict:
 			if string(v) != "allowed" && string(v) != "denied" {
-				p.fail("a verdict is allowed or denied")
+				p.fail("a verdict must be allowed or denied")
 			}
 		}
 		return
@@ -316,7 +316,7 @@ func (p *parser) pairs() {
 		k := p.name()
 		if !plainKey(k) || bytes.Compare(k, last) <= 0 {
 			p.at = start
-			p.fail("this key has another character than those of ASCII that need no escape, stands twice or is out of order")
+			p.fail("this key has a character that is not ASCII or needs an escape, or it is repeated or out of order")
 			return
 		}
 		last = k

@@ -59,13 +59,13 @@ func (r *Record) Field(name string) (any, bool) {
 	case mSession, mSensor, mAction, mVerdict, mLayer, mError:
 		return r.word(m), true
 	}
-	return r.string(m), true
+	return r.stringMember(m), true
 }
 
 // word is a string that many records of a log share: one copy is kept for a block.
 func (r *Record) word(m int) any {
 	if r.words == nil || r.at[mRaw].to != 0 || r.at[m].escaped {
-		return r.string(m)
+		return r.stringMember(m)
 	}
 	w, known := r.words[string(r.value(m))]
 	if !known {
@@ -95,12 +95,12 @@ func (r *Record) decodeInto(e *event.Event, sameDetail bool) error {
 		return errNoEvent
 	}
 	*e = event.Event{
-		Seq: r.seq, Time: r.time, Session: r.again(mSession, e.Session), Sensor: event.Sensor(r.again(mSensor, string(e.Sensor))), N: r.n,
-		Action: r.again(mAction, e.Action), Object: r.string(mObject), Resolved: r.string(mResolved),
-		Layer: r.string(mLayer), Rule: r.string(mRule), Error: r.string(mError),
+		Seq: r.seq, Time: r.time, Session: r.repeatedMember(mSession, e.Session), Sensor: event.Sensor(r.repeatedMember(mSensor, string(e.Sensor))), N: r.n,
+		Action: r.repeatedMember(mAction, e.Action), Object: r.stringMember(mObject), Resolved: r.stringMember(mResolved),
+		Layer: r.stringMember(mLayer), Rule: r.stringMember(mRule), Error: r.stringMember(mError),
 		Process: event.Process{
 			PID: int(r.number(mPID)), Exec: r.number(mExec), Parent: int(r.number(mParent)), ParentExec: r.number(mParentExec),
-			Executable: r.string(mExecutable), SHA256: r.string(mSHA256), Cwd: r.string(mCwd), Argv: r.argv(e.Process.Argv[:0]),
+			Executable: r.stringMember(mExecutable), SHA256: r.stringMember(mSHA256), Cwd: r.stringMember(mCwd), Argv: r.argv(e.Process.Argv[:0]),
 		},
 		Detail: e.Detail,
 	}
@@ -125,21 +125,21 @@ func (r *Record) number(m int) (n uint64) {
 	return n
 }
 
-// string is a string of the record, with its original bytes where JSON could
+// stringMember is a string of the record, with its original bytes where JSON could
 // not hold them.
-func (r *Record) string(m int) string {
+func (r *Record) stringMember(m int) string {
 	if r.at[m].to == 0 {
 		return ""
 	}
 	return r.exact("", memberNames[m], r.at[m])
 }
 
-// again is a string that often equals that of the record before.
-func (r *Record) again(m int, before string) string {
+// repeatedMember is a string that often equals that of the record before.
+func (r *Record) repeatedMember(m int, before string) string {
 	if !r.at[m].escaped && r.at[mRaw].to == 0 && string(r.value(m)) == before {
 		return before
 	}
-	return r.string(m)
+	return r.stringMember(m)
 }
 
 // decode is the string at s.
@@ -148,7 +148,7 @@ func (r *Record) decode(s span) string {
 	case s.escaped:
 		return unquote(r.line[s.from-1 : s.to+1])
 	case r.texts != nil:
-		return r.texts.of(r.line[s.from:s.to])
+		return r.texts.intern(r.line[s.from:s.to])
 	}
 	return string(r.line[s.from:s.to])
 }

@@ -21,24 +21,24 @@ const tailRead = 1 << 20
 // Errors of Resume after which another log can be begun.
 var (
 	ErrEnded  = errors.New("the record has ended")
-	ErrBroken = errors.New("the record is broken off in the middle of a line")
+	ErrBroken = errors.New("the record ends in the middle of a line")
 )
 
 // Resume appends to a record that its last writer left with Leave. It waits while
 // another process writes it. last returns the number of the last event of a sensor.
 func Resume(dir string, o Options) (l *Log, last func(event.Sensor) uint64, err error) {
 	if err := o.complete(dir); err != nil {
-		return nil, nil, fmt.Errorf("going on with a record: %w", err)
+		return nil, nil, fmt.Errorf("resuming a record: %w", err)
 	}
 	path := filepath.Join(dir, o.Session+suffix)
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|openPlain, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("going on with a record: %w", err)
+		return nil, nil, fmt.Errorf("resuming a record: %w", err)
 	}
 	t, err := takeOver(f)
 	if err != nil {
 		f.Close()
-		return nil, nil, fmt.Errorf("going on with a record: %w", err)
+		return nil, nil, fmt.Errorf("resuming a record: %w", err)
 	}
 	k, err := loadKey(o.Keys)
 	if err != nil {
@@ -70,7 +70,7 @@ func takeOver(f *os.File) (tail, error) {
 		return tail{}, err
 	}
 	if !st.Mode().IsRegular() {
-		return tail{}, errors.New("it is no plain file")
+		return tail{}, errors.New("it is not a regular file")
 	}
 	from := max(0, st.Size()-tailRead)
 	data, err := io.ReadAll(io.NewSectionReader(f, from, st.Size()-from))
@@ -99,7 +99,7 @@ func readTail(data []byte, size int64) (tail, error) {
 				return tail{}, ErrEnded
 			}
 		} else {
-			t.last[event.Sensor(r.string(mSensor))] = r.n
+			t.last[event.Sensor(r.stringMember(mSensor))] = r.n
 		}
 		if len(rest) == 0 {
 			sum := sha256.Sum256(line)

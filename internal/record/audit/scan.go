@@ -20,13 +20,13 @@ func (e *DamageError) Error() string {
 	if e.Torn {
 		return fmt.Sprintf("line %d has no end: its writer was interrupted", e.Line)
 	}
-	return fmt.Sprintf("%d lines are no records, the first is line %d: %v", e.Lines, e.Line, e.Err)
+	return fmt.Sprintf("%d lines are not records, the first is line %d: %v", e.Lines, e.Line, e.Err)
 }
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-// scanned is what was found in a block.
-type scanned struct {
+// blockScan is what was found in a block.
+type blockScan struct {
 	records []Record // that match
 	lines   int      // that end
 	bad     int      // lines that are not records
@@ -36,23 +36,23 @@ type scanned struct {
 }
 
 // next returns a place for a record after the matching ones.
-func (s *scanned) next() *Record {
+func (s *blockScan) next() *Record {
 	s.records = slices.Grow(s.records, 1)
 	return &s.records[:len(s.records)+1][len(s.records)]
 }
 
-// keep adds the record at next to the matching ones.
-func (s *scanned) keep() { s.records = s.records[:len(s.records)+1] }
+// acceptNext adds the record at next to the matching ones.
+func (s *blockScan) acceptNext() { s.records = s.records[:len(s.records)+1] }
 
 // addBad notes that the next line is not a record.
-func (s *scanned) addBad(err error, torn bool) {
+func (s *blockScan) addBad(err error, torn bool) {
 	if s.bad++; s.bad == 1 {
 		s.first, s.err, s.torn = s.lines, err, torn
 	}
 }
 
 // addTorn notes an incomplete line.
-func (s *scanned) addTorn(line []byte) {
+func (s *blockScan) addTorn(line []byte) {
 	s.addBad(&errForm{len(line), "the line has no end"}, true)
 }
 
@@ -63,7 +63,7 @@ type reader struct {
 	damage DamageError
 }
 
-func (r *reader) take(s *scanned) error {
+func (r *reader) passOn(s *blockScan) error {
 	for i := range s.records {
 		if err := r.each(&s.records[i]); err != nil {
 			return err
@@ -101,16 +101,16 @@ func Scan(ctx context.Context, path string, workers int, match func(*Record) (bo
 	defer f.Close()
 	open := locked(f)
 	r := reader{each: each}
-	err = pipeline(ctx, f, workers, func(b *block[scanned]) error { return scanBlock(b, match) }, func(b *block[scanned]) error { return r.take(&b.result) })
+	err = pipeline(ctx, f, workers, func(b *block[blockScan]) error { return scanBlock(b, match) }, func(b *block[blockScan]) error { return r.passOn(&b.result) })
 	if err != nil {
 		return err
 	}
 	return r.finish(open)
 }
 
-func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
+func scanBlock(b *block[blockScan], match func(*Record) (bool, error)) error {
 	s := &b.result
-	*s = scanned{records: s.records[:0]}
+	*s = blockScan{records: s.records[:0]}
 	return b.lines(func(line []byte, _ int64, whole bool) error {
 		if !whole {
 			s.addTorn(line)
@@ -134,7 +134,7 @@ func scanBlock(b *block[scanned], match func(*Record) (bool, error)) error {
 				return nil
 			}
 		}
-		s.keep()
+		s.acceptNext()
 		return nil
 	})
 }

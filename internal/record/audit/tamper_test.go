@@ -161,7 +161,7 @@ func TestEveryRecord(t *testing.T) {
 	}
 	r := m.verify(t, bytes.Join(slices.Delete(slices.Clone(all), 3, 5), nil))
 	r.want(t, Tampered, "record 6 (line 4, byte ")
-	r.want(t, Tampered, "the records 4 to 5, which stood before it, are not there")
+	r.want(t, Tampered, "the records 4 to 5, which came before it, are missing")
 	changed := bytes.Replace(content, []byte("example.org"), []byte("example.com"), 1)
 	m.verify(t, changed).want(t, Tampered, "record 8 (line 8, byte ")
 }
@@ -273,5 +273,5 @@ func TestLargeLog(t *testing.T) {
 		m.wrong(t, bytes.Join(swapped, nil), fmt.Sprint("exchanged at record ", i+1), Tampered)
 	}
 	r := m.verify(t, bytes.Join(slices.Delete(slices.Clone(all), 5000, 5003), nil))
-	r.want(t, Tampered, "the records 5001 to 5003, which stood before it, are not there")
+	r.want(t, Tampered, "the records 5001 to 5003, which came before it, are missing")
 }

@@ -21,20 +21,20 @@ type Unseen struct {
 func (u Unseen) String() string {
 	text := fmt.Sprintf("%s not seen since %s: %s", u.What, u.Since.UTC().Format(time.RFC3339), u.Reason)
 	if u.Seen != "" {
-		text += "; seen all the same: " + u.Seen
+		text += "; still seen: " + u.Seen
 	}
 	return text
 }
 
-// promised are the sensors of every run inside a boundary, each with what is
+// expectedSensors are the sensors of every run inside a boundary, each with what is
 // not seen without it.
-var promised = []struct {
+var expectedSensors = []struct {
 	sensor event.Sensor
 	what   string
 }{{event.Syscall, event.BlindCalls}, {event.Tripwire, event.BlindLookups}, {event.Egress, event.BlindNetwork}}
 
-// started is a line that says which sensors watch from there on.
-type started struct {
+// sensorStart is a line that says which sensors watch from there on.
+type sensorStart struct {
 	link  link
 	event *event.Event // session.start
 }
@@ -62,7 +62,7 @@ func (v *verifier) checkSensors() {
 			continue
 		}
 		named := strings.Split(s.event.Detail["sensors"], ",")
-		for _, p := range promised {
+		for _, p := range expectedSensors {
 			calls := p.sensor == event.Tripwire && v.blind[event.BlindCalls] // which says more
 			if !calls && !v.blind[p.what] && !slices.Contains(named, string(p.sensor)) {
 				v.addUnseen(s.link, Unseen{What: p.what, Since: s.event.Time, Reason: fmt.Sprintf("the session does not name the sensor %q, and nothing says why", p.sensor)})

@@ -23,7 +23,7 @@ type verifier struct {
 	unknown  map[uint32]bool
 	ended    *event.Event // session.end
 	level    string       // of the record, as its first line says; "" for none
-	starts   []started
+	starts   []sensorStart
 	blind    map[string]bool // what was not seen
 	finished bool            // the checkpoint that ends the log was found
 	cuts     map[string][]interval
@@ -58,8 +58,8 @@ func (v *verifier) problemAt(verdict Verdict, l link, format string, args ...any
 	v.problem(Problem{verdict, l.seq, l.line, l.offset, fmt.Sprintf(format, args...)})
 }
 
-// take adds the next part.
-func (v *verifier) take(b *block[part]) error {
+// addBlock adds the next part.
+func (v *verifier) addBlock(b *block[part]) error {
 	p := &b.result
 	v.rest, v.restAt = p.rest, p.restAt
 	if p.lines == 0 {
@@ -106,14 +106,14 @@ func (v *verifier) join(p *part) {
 		p.problems = append(joint.problems, p.problems...)
 		p.breaks = append(joint.breaks, p.breaks...)
 		if p.session != "" && v.report.Session != "" && p.session != v.report.Session {
-			p.fail(first, "it is of session %q, the log of %q", p.session, v.report.Session)
+			p.fail(first, "it belongs to session %q, the log to %q", p.session, v.report.Session)
 		}
 	} else if first.parsed {
 		switch {
 		case first.seq != 1:
 			p.fail(first, "%s", sequenceError(0, first.seq))
 		case string(first.prev[:]) != zeroHash:
-			p.fail(first, "it is the first and names a line before it")
+			p.fail(first, "it is the first record but names a line before it")
 		}
 	}
 	if v.report.Session == "" {
@@ -128,7 +128,7 @@ func (v *verifier) takeSpecials(p *part, base int) {
 		l.line += base
 		v.problemAt(Tampered, l, "the log had ended before it")
 	} else if v.ended != nil && p.ordinary >= 0 {
-		v.problem(Problem{Verdict: Gaps, What: "events came after the end of the session: they are in no count"})
+		v.problem(Problem{Verdict: Gaps, What: "events came after the end of the session and are in no count"})
 	}
 	for _, s := range p.specials {
 		l := s.link
@@ -141,7 +141,7 @@ func (v *verifier) takeSpecials(p *part, base int) {
 			if s.checkpoint.end {
 				v.finished = true
 				if !last {
-					v.problemAt(Tampered, l, "the log ends with this checkpoint, and something follows")
+					v.problemAt(Tampered, l, "the log should end with this checkpoint, but something follows")
 				}
 			}
 		case s.event.Action == event.SessionEnd:
@@ -150,12 +150,12 @@ func (v *verifier) takeSpecials(p *part, base int) {
 			}
 			v.ended = s.event
 			if ordinary {
-				v.problemAt(Gaps, l, "events came after the end of the session: they are in no count")
+				v.problemAt(Gaps, l, "events came after the end of the session and are in no count")
 			}
 		case s.event.Action == event.RecordBegin:
 			v.level = cmp.Or(v.level, s.event.Detail["level"])
 		case s.event.Action == event.SessionStart:
-			v.starts = append(v.starts, started{l, s.event})
+			v.starts = append(v.starts, sensorStart{l, s.event})
 		case s.event.Action == event.RecordBlind:
 			v.addBlind(l, s.event)
 		default:
@@ -191,7 +191,7 @@ func (v *verifier) checkEnd() {
 		v.problem(Problem{Verdict: Tampered, Line: v.report.Lines + 1, Offset: v.restAt, What: "the log had ended before it"})
 	case len(v.rest) > 0 && !v.report.Open:
 		v.problem(Problem{Verdict: Gaps, Line: v.report.Lines + 1, Offset: v.restAt,
-			What: fmt.Sprintf("the last line was not written to its end: %d bytes of a record are there", len(v.rest))})
+			What: fmt.Sprintf("the last line is incomplete: it has %d bytes of a record", len(v.rest))})
 	}
 	v.report.Head = string(v.last.hash[:])
 	if v.report.Lines == 0 {
@@ -204,7 +204,7 @@ func (v *verifier) checkEnd() {
 		v.note(fmt.Sprintf("the last %d records have no signature yet", unsigned))
 	case v.report.Open:
 	case v.report.Lines == 0:
-		v.problem(Problem{Verdict: Gaps, What: "the log holds no record: its run was interrupted, or everything was removed"})
+		v.problem(Problem{Verdict: Gaps, What: "the log has no record: its run was interrupted, or everything was removed"})
 	default:
 		v.problem(Problem{Verdict: Gaps, What: fmt.Sprintf(
 			"the log has no end after record %d: its run was interrupted, or the end was removed; what followed is not known, and the last %d records have no signature", v.last.seq, unsigned)})
@@ -222,7 +222,7 @@ func (v *verifier) reportBreaks() {
 	for i := 0; i < len(v.breaks); i++ {
 		l := v.breaks[i]
 		if i+1 < len(v.breaks) && v.breaks[i+1].line == l.line+1 {
-			v.problemAt(Tampered, l, "it was altered: it names another record before it, and the next one names another than it")
+			v.problemAt(Tampered, l, "it was altered: it names another record before it, and the next one does not name it")
 			i++
 			continue
 		}

@@ -154,9 +154,9 @@ func verify(ctx context.Context, path string, o VerifyOptions, r *reader) (Repor
 func (v *verifier) read(ctx context.Context, log io.Reader, workers int, r *reader) error {
 	check := func(b *block[part]) error { return checkBlock(b, v.keys, r != nil) }
 	return pipeline(ctx, log, workers, check, func(b *block[part]) error {
-		err := v.take(b)
+		err := v.addBlock(b)
 		if err == nil && r != nil {
-			err = r.take(&b.result.scanned)
+			err = r.passOn(&b.result.blockScan)
 		}
 		return err
 	})

@@ -51,7 +51,7 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 	}
 	a.rules, err = detect.New(detect.Config{Rules: own, Place: place, Baseline: a.normal, Raise: func(found detect.Alert) {
 		a.noteFirstSeen(found)
-		found.N, _ = b.Sensor(event.Detect).put(found.Event(), (*audit.Log).Put) // a failing record ends the run, and the alert is sent nevertheless
+		found.N, _ = b.Sensor(event.Detect).writeEvent(found.Event(), (*audit.Log).Put) // a failing record ends the run, and the alert is sent nevertheless
 		a.sinks.Raise(found)
 	}})
 	if err != nil {
@@ -66,7 +66,7 @@ func newAlarm(c Config, b *Bus) (*alarm, error) {
 		Sinks: c.Plan.Alerts.Sinks, Terminal: notify, Grace: alertGrace, Host: host, Version: c.Version,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("preparing where alerts go: %w", err)
+		return nil, fmt.Errorf("preparing the alert sinks: %w", err)
 	}
 	go func() { // in parallel to the launch; the first event waits for it
 		defer close(a.loaded)
@@ -101,7 +101,7 @@ func userRules(sources []policy.RuleSource) ([]detect.Rule, error) {
 	for _, s := range sources {
 		rules, err := detect.LoadPath(s.Path)
 		if err != nil {
-			return nil, fmt.Errorf("reading rules of detection (%s): %w", s.Origin, err)
+			return nil, fmt.Errorf("reading detection rules (%s): %w", s.Origin, err)
 		}
 		out = append(out, rules...)
 	}

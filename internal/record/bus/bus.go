@@ -75,7 +75,7 @@ func Open(c Config) (*Bus, error) {
 	}
 	anchors, err := anchors(c.Plan.Record.Anchor)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("preparing where the head of the log goes: %w", err), b.Close())
+		return nil, errors.Join(fmt.Errorf("preparing the anchor of the log: %w", err), b.Close())
 	}
 	detail := map[string]string{"level": string(c.Plan.Record.Level)}
 	if c.Build != "" {
@@ -116,19 +116,19 @@ func (b *Bus) Sensor(name event.Sensor) *Sensor {
 
 // Emit returns when the event is in the log.
 func (s *Sensor) Emit(e event.Event) error {
-	_, err := s.put(e, (*audit.Log).Put)
+	_, err := s.writeEvent(e, (*audit.Log).Put)
 	return err
 }
 
 // Observe returns before the event is written.
 func (s *Sensor) Observe(e event.Event) error {
-	_, err := s.put(e, (*audit.Log).PutLater)
+	_, err := s.writeEvent(e, (*audit.Log).PutLater)
 	return err
 }
 
-// put numbers an event, writes it, and passes it to detection. It returns the
+// writeEvent numbers an event, writes it, and passes it to detection. It returns the
 // number, even if the event could not be written.
-func (s *Sensor) put(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) (uint64, error) {
+func (s *Sensor) writeEvent(e event.Event, write func(*audit.Log, event.Event) (uint64, error)) (uint64, error) {
 	r := s.bus
 	if r.log == nil {
 		return 0, nil
@@ -300,7 +300,7 @@ func anchors(list []policy.Anchor) ([]audit.Anchor, error) {
 		case "syslog":
 			out = append(out, audit.SyslogAnchor("/dev/log"))
 		default:
-			return nil, fmt.Errorf("%s: %q is no kind of anchor", a.Origin, a.Kind)
+			return nil, fmt.Errorf("%s: %q is not a kind of anchor", a.Origin, a.Kind)
 		}
 	}
 	return out, nil

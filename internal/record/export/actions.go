@@ -84,7 +84,7 @@ var actions = []action{
 	{event.NetClose, "A connection through the boundary ended.", "`HOST:PORT`", networkActivity, 2, "", informational},
 
 	{event.CredentialUse, "A credential was lent for a request, or was refused.", "`HOST:PORT` it is for", apiActivity, 2, "", informational},
-	{event.CredentialAlert, "A placeholder of a credential stood where it may not.", "`HOST:PORT` it was on its way to", finding, 1, "", high},
+	{event.CredentialAlert, "A placeholder of a credential was where it may not be.", "`HOST:PORT` it was on its way to", finding, 1, "", high},
 	{event.HoneyRead, "A honeytoken's file was opened.", "its path", finding, 1, "", critical},
 	{event.HoneySent, "A honeytoken's value was on its way out.", "the destination", finding, 1, "", critical},
 
@@ -107,8 +107,8 @@ var actions = []action{
 	{event.AlertRaise, "A detection rule raised an alert.", "the rule's id", finding, 1, "", medium},
 
 	{event.RecordBegin, "The first record of a session.", "", logActivity, 6, "", informational},
-	{event.RecordDrop, "Events of a sensor are lost for the log.", "", logActivity, other, "Drop", high},
-	{event.RecordCut, "Events stand summarised here and not each for itself.", "", logActivity, other, "Summarise", informational},
+	{event.RecordDrop, "Events of a sensor are missing from the log.", "", logActivity, other, "Drop", high},
+	{event.RecordCut, "Events are summarised here instead of recorded one by one.", "", logActivity, other, "Summarise", informational},
 	{event.RecordBlind, "From here on the sensors of the run do not see something.", "what is not seen, see [Blind spots](#blind-spots)", logActivity, other, "Blind", medium},
 }
 

@@ -46,7 +46,7 @@ func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 func New(format string, w io.Writer, o Options) (Writer, error) {
 	begin, ok := formats[format]
 	if !ok {
-		return nil, fmt.Errorf("%q is no format; there are %s", format, strings.Join(Formats(), ", "))
+		return nil, fmt.Errorf("%q is not a format: use one of %s", format, strings.Join(Formats(), ", "))
 	}
 	return begin(w, o), nil
 }

@@ -98,7 +98,7 @@ func (x *ocsf) event(e event.Event, line []byte, attestation *object) (*object, 
 			obj("fingerprint", x.fingerprint(x.last.fingerprint, true)))
 	}
 	o.list("attestation_list", attestation)
-	o.obj("unmapped", x.unmapped(e, a))
+	o.obj("unmapped", x.unmappedObject(e, a))
 	return o, here
 }
 
@@ -193,8 +193,8 @@ func (x *ocsf) decision(o *object, a *action, e event.Event) {
 	}
 }
 
-// unmapped holds what OCSF has no name for.
-func (x *ocsf) unmapped(e event.Event, a *action) *object {
+// unmappedObject holds what OCSF has no name for.
+func (x *ocsf) unmappedObject(e event.Event, a *action) *object {
 	o := x.objects.next().str("layer", e.Layer)
 	if e.N > 0 {
 		o.num("n", int64(e.N))

@@ -14,8 +14,8 @@ var titles = map[string]string{
 	event.HoneySent:       "Honeytoken on its way out",
 }
 
-// finding is an alert, of a rule or of a sensor that needs none.
-func (x *ocsf) finding(o *object, e event.Event) {
+// addFinding adds an alert, of a rule or of a sensor that needs none.
+func (x *ocsf) addFinding(o *object, e event.Event) {
 	title, rule := titles[e.Action], e.Action
 	evidence := x.objects.next()
 	switch e.Action {

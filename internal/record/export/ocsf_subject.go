@@ -25,7 +25,7 @@ func (x *ocsf) subject(o *object, a *action, e event.Event) {
 	case logActivity:
 		o.str("log_name", "holdfast").str("log_provider", string(e.Sensor))
 	case finding:
-		x.finding(o, e)
+		x.addFinding(o, e)
 		return
 	case entity:
 		o.obj("entity", x.objects.next().str("name", orUnknown(e.Object)).str("type", "policy"))

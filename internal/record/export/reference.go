@@ -40,7 +40,7 @@ func Reference() string {
 	b.WriteString("\n## Details\n\nValues are texts, also where they are numbers. Where one key stands in several rows, the first that fits the action counts.\n\n" +
 		"| key | of | meaning | unit | OCSF | OpenTelemetry |\n| --- | --- | --- | --- | --- | --- |\n")
 	for _, d := range details {
-		row(&b, "`"+d.key+"`", actionsText(d.in), d.meaning, d.unit, named(d.ocsf, "unmapped.detail."+d.key), named(d.otel, "holdfast.detail."+d.key))
+		row(&b, "`"+d.key+"`", actionsText(d.in), d.meaning, d.unit, codeOr(d.ocsf, "unmapped.detail."+d.key), codeOr(d.otel, "holdfast.detail."+d.key))
 	}
 	b.WriteString("\n## Severities\n\n| severity | OCSF `severity_id` | OpenTelemetry `severityNumber` |\n| --- | --- | --- |\n")
 	for s := informational; s <= critical; s++ {
@@ -57,7 +57,7 @@ func row(b *strings.Builder, cells ...string) {
 	b.WriteString("|\n")
 }
 
-func named(name, without string) string { return "`" + cmp.Or(name, without) + "`" }
+func codeOr(name, without string) string { return "`" + cmp.Or(name, without) + "`" }
 
 func activityText(a action) string {
 	switch {

@@ -34,7 +34,7 @@ func (t *writer) check() []document.Block {
 func (t *writer) credentialChecks() document.Block {
 	b := paragraph("Credentials that were lent. The command did not have the secret, but it could use it: look in the account for what was done in this time, and rotate it if you cannot account for all of it:")
 	for _, l := range t.credentials.list {
-		b.Items = append(b.Items, bullet("%s, used at %s, %s (%s).", l.name, l.where, when(l.span), times(l.count)))
+		b.Items = append(b.Items, bullet("%s, used at %s, %s (%s).", l.name, l.where, timeRange(l.span), times(l.count)))
 	}
 	if t.credentials.more > 0 {
 		b.Items = append(b.Items, bullet("Further uses that are not listed: %s.", t.credentials.more))
@@ -49,7 +49,7 @@ func (t *writer) honeyChecks() document.Block {
 		if h.sent {
 			did = "sent to"
 		}
-		b.Items = append(b.Items, bullet("%s %s, %s, %s.", document.Words(did), h.where, times(h.count), when(h.span)))
+		b.Items = append(b.Items, bullet("%s %s, %s, %s.", document.Words(did), h.where, times(h.count), timeRange(h.span)))
 	}
 	return b
 }
@@ -62,7 +62,7 @@ func (t *writer) hostChecks() document.Block {
 	}
 	for _, h := range list {
 		if h.out > 0 || h.requests > 0 {
-			b.Items = append(b.Items, bullet("%s: %s out, %s.", h.name, size(h.out), when(h.span)))
+			b.Items = append(b.Items, bullet("%s: %s out, %s.", h.name, size(h.out), timeRange(h.span)))
 		}
 	}
 	return b
@@ -81,26 +81,26 @@ func (t *writer) executedChecks() document.Block {
 	b := paragraph("Files that were changed and that a host executes or obeys. Read each before you build, test, commit, open the directory in an editor, or push:")
 	seen := map[string]bool{}
 	if c := t.f.Changes; c != nil && c.Waits == 0 {
-		var found keyed[flags]
+		var found boundedList[flags]
 		for _, f := range c.Flags {
 			path := t.shortPath(f.Path)
 			if seen[path] = true; f.Held != "" {
 				continue
 			}
-			if g := found.get(f.Reason+"\x00"+f.Change, reasons); g != nil {
+			if g := found.entry(f.Reason+"\x00"+f.Change, reasons); g != nil {
 				g.change, g.reason = f.Change, f.Reason
 				g.count++
 				g.paths.add(path)
 			}
 		}
 		for _, g := range found.list {
-			b.Items = append(b.Items, bullet("%s (%s)%s: %s.", nameList(g.paths), document.Words(g.change), repeated(g.count), document.Words(g.reason)))
+			b.Items = append(b.Items, bullet("%s (%s)%s: %s.", nameList(g.paths), document.Words(g.change), repeatCount(g.count), document.Words(g.reason)))
 		}
 		if found.more > 0 {
 			b.Items = append(b.Items, bullet("%s more; see %s", found.more, "holdfast review "+t.o.Session))
 		}
 	}
-	left := t.remaining()
+	left := t.remainingExecutables()
 	if t.reviewed() || t.f.Changes != nil && t.f.Changes.Whole {
 		left = nil // it wrote to a view of the workspace, or what is left of it was found at the end
 	}
@@ -115,7 +115,7 @@ func (t *writer) executedChecks() document.Block {
 		if len(rest.list) == 0 && (!rest.more || len(seen) > 0) {
 			continue
 		}
-		b.Items = append(b.Items, bullet("%s (written at %s): %s.", nameList(rest), when(x.span), document.Words(x.reason)))
+		b.Items = append(b.Items, bullet("%s (written at %s): %s.", nameList(rest), timeRange(x.span), document.Words(x.reason)))
 	}
 	if t.executed.more > 0 {
 		b.Items = append(b.Items, bullet("Further such changes that are not listed: %s.", t.executed.more))

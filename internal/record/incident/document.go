@@ -34,10 +34,10 @@ func (b *Builder) Document(f Findings) document.Document {
 			{Title: "Summary", Blocks: t.summary()},
 			{Title: "Alerts", Blocks: t.alertBlocks()},
 			{Title: "What was attempted, in order", Blocks: t.timeline()},
-			{Title: "What got through by permission", Blocks: t.permitted()},
+			{Title: "What got through by permission", Blocks: t.permittedBlocks()},
 			{Title: "Check or rotate", Blocks: check},
 			{Title: "How to retest", Blocks: t.retest()},
-			{Title: "What could not be seen", Blocks: t.unseen()},
+			{Title: "What could not be seen", Blocks: t.unseenBlocks()},
 		},
 	}
 }
@@ -112,7 +112,7 @@ func (t *writer) whatRan() document.Prose {
 func (t *writer) worstAlert() document.Prose {
 	list := t.sortedAlerts()
 	if len(list) == 0 {
-		return document.Sentence("No alert was raised: no rule of detection matched what stands in the record.")
+		return document.Sentence("No alert was raised: no detection rule matched the record.")
 	}
 	a := list[0]
 	return document.Sentence("Alerts of %s were raised, the gravest is %s: %s.", plural(uint64(len(list)), "rule", "rules"), severityOf(a), document.Words(strings.TrimSuffix(a.title, ".")))
@@ -136,7 +136,7 @@ func (t *writer) gotThrough() document.Prose {
 		lent = document.Sentence(", used %s", plural(n, "credential that was lent", "credentials that were lent"))
 	}
 	files := document.Sentence(" and changed no file of the workspace.")
-	switch left := len(t.remaining()); {
+	switch left := len(t.remainingExecutables()); {
 	case t.wrote > 0 && t.reviewed():
 		files = document.Sentence(" and changed files of a view of the workspace %s, which wait for review or were reviewed.", times(t.wrote))
 	case t.wrote > 0 && left > 0:
@@ -151,7 +151,7 @@ func (t *writer) toDo() document.Prose {
 	if t.todo == 0 {
 		return document.Sentence("The record names nothing to check or to rotate; read what could not be seen before you close this.")
 	}
-	return document.Sentence("Do now what stands under Check or rotate: %s.", plural(t.todo, "thing", "things"))
+	return document.Sentence("Do now what is listed under Check or rotate: %s.", plural(t.todo, "thing", "things"))
 }
 
 // sortedAlerts are the alerts by rule, the gravest first.
@@ -169,8 +169,8 @@ func severityOf(a *alertGroup) any {
 	return document.Strong("of no known severity")
 }
 
-// when is a time of day, or a range of two.
-func when(s span) document.Words {
+// timeRange is a time of day, or a range of two.
+func timeRange(s span) document.Words {
 	first, last := clock(s.first), clock(s.last)
 	if first == last {
 		return first
@@ -192,8 +192,8 @@ func times(n uint64) document.Words {
 	return document.Words(fmt.Sprintf("%d times", n))
 }
 
-// repeated is how often something happened, in brackets; nil for once.
-func repeated(n uint64) document.Prose {
+// repeatCount is how often something happened, in brackets; nil for once.
+func repeatCount(n uint64) document.Prose {
 	if n < 2 {
 		return nil
 	}

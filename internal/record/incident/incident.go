@@ -91,18 +91,18 @@ type Builder struct {
 	routine  uint64 // refusals of what nearly every program asks for
 	unknown  uint64
 
-	hosts       keyed[host]
+	hosts       boundedList[host]
 	moreOut     uint64 // bytes to hosts that are not listed, at most: some of them count twice
-	credentials keyed[credentialUse]
-	honey       keyed[honeytoken]
-	executed    keyed[executable]
-	outside     keyed[changedDir]
-	private     keyed[changedDir]
+	credentials boundedList[credentialUse]
+	honey       boundedList[honeytoken]
+	executed    boundedList[executable]
+	outside     boundedList[changedDir]
+	private     boundedList[changedDir]
 	held        []string // paths that were held back at the end
 	heldMore    uint64
 	blind       []blindness
 	recent      [recentEvents]outcome // by sequence number
-	alerts      keyed[alertGroup]
+	alerts      boundedList[alertGroup]
 	wrote       uint64 // changes of files below the workspace
 }
 
@@ -158,15 +158,15 @@ type blindness struct {
 	since           time.Time
 }
 
-// keyed is a bounded list by key, in the order of first occurrence.
-type keyed[T any] struct {
+// boundedList is a bounded list by key, in the order of first occurrence.
+type boundedList[T any] struct {
 	list []*T
 	at   map[string]*T
 	more uint64 // events of what is not listed
 }
 
-// get is the entry of key, made if there is room; nil if there is none.
-func (k *keyed[T]) get(key string, most int) *T {
+// entry returns the entry of key, made if there is room; nil if there is none.
+func (k *boundedList[T]) entry(key string, most int) *T {
 	if v := k.at[key]; v != nil {
 		return v
 	}

@@ -327,7 +327,7 @@ func TestWhatCouldNotBeSeenEndsTheReport(t *testing.T) {
 	})
 	at := strings.Index(markdown, "## What could not be seen")
 	for _, want := range []string{
-		"Since 03:04:05 it could not be seen: `lookups`. Why: /dev/fuse cannot be opened. Seen all the same: opens.", "7 events were only counted of the sensor `syscall`: flood.",
+		"Since 03:04:05 it could not be seen: `lookups`. Why: /dev/fuse cannot be opened. Still seen: opens.", "7 events were only counted of the sensor `syscall`: flood.",
 		"Which files in view were read", "Of 1 attempt it is not known", "What happened after the last event", "this system has no list of them", "Of the record: a line is missing.",
 	} {
 		if !strings.Contains(markdown[at:], want) {

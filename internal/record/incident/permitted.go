@@ -5,16 +5,16 @@ import (
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
-// permitted is what got through because a rule or a person allowed it.
-func (t *writer) permitted() []document.Block {
-	blocks := t.approved()
+// permittedBlocks are what got through because a rule or a person allowed it.
+func (t *writer) permittedBlocks() []document.Block {
+	blocks := t.approvedBlocks()
 	if hosts := t.reachedBlock(); len(hosts.Items) > 0 {
 		blocks = append(blocks, hosts)
 	}
 	if len(t.credentials.list) > 0 {
 		b := paragraph("Credentials that were used where the policy lends them. The command had a stand-in; the secret was put in on the way out:")
 		for _, l := range t.credentials.list {
-			item := bullet("%s at %s, %s, %s%s.", l.name, l.where, times(l.count), when(l.span), byRules(l.rules))
+			item := bullet("%s at %s, %s, %s%s.", l.name, l.where, times(l.count), timeRange(l.span), byRules(l.rules))
 			b.Items = append(b.Items, item)
 		}
 		blocks = append(blocks, b)
@@ -24,7 +24,7 @@ func (t *writer) permitted() []document.Block {
 		blocks = append(blocks, b)
 	}
 	if t.wrote > 0 {
-		blocks = append(blocks, paragraph("It wrote to the workspace %s. The workspace is its to change; what a host executes of it stands under Check or rotate. All paths: %s",
+		blocks = append(blocks, paragraph("It wrote to the workspace %s. The workspace is its to change; what a host executes of it is listed under Check or rotate. All paths: %s",
 			times(t.wrote), "holdfast log files --written "+t.o.Session))
 	}
 	if len(blocks) == 0 {
@@ -33,8 +33,8 @@ func (t *writer) permitted() []document.Block {
 	return blocks
 }
 
-// approved is what people allowed.
-func (t *writer) approved() []document.Block {
+// approvedBlocks is what people allowed.
+func (t *writer) approvedBlocks() []document.Block {
 	b := paragraph("A person was asked, and allowed it:")
 	left := uint64(0)
 	for _, a := range t.s.Approvals {
@@ -50,7 +50,7 @@ func (t *writer) approved() []document.Block {
 	if len(b.Items) == 0 {
 		return nil
 	}
-	return append([]document.Block{b}, t.omitted(left, "approval", "approvals")...)
+	return append([]document.Block{b}, t.omittedBlocks(left, "approval", "approvals")...)
 }
 
 // approval describes one approval.
@@ -114,7 +114,7 @@ func (t *writer) reachedBlock() document.Block {
 		if h.requests > 0 {
 			requests = ", " + plural(h.requests, "answered request", "answered requests")
 		}
-		item := bullet("%s: %s%s, %s out, %s in, %s%s.", h.name, plural(h.count, "connection", "connections"), requests, size(h.out), size(h.in), when(h.span), byRules(h.rules))
+		item := bullet("%s: %s%s, %s out, %s in, %s%s.", h.name, plural(h.count, "connection", "connections"), requests, size(h.out), size(h.in), timeRange(h.span), byRules(h.rules))
 		if len(h.methods.list) > 0 {
 			addLine(&item, "Methods: %s.", nameList(h.methods))
 		} else {
@@ -129,10 +129,10 @@ func (t *writer) reachedBlock() document.Block {
 }
 
 // placesBlock is a list of directories with what was changed in them.
-func (t *writer) placesBlock(title string, places *keyed[changedDir]) document.Block {
+func (t *writer) placesBlock(title string, places *boundedList[changedDir]) document.Block {
 	b := paragraph("%s", document.Words(title))
 	for _, p := range places.list {
-		b.Items = append(b.Items, bullet("In %s: %s, %s, %s.", p.dir, nameList(p.paths), times(p.count), when(p.span)))
+		b.Items = append(b.Items, bullet("In %s: %s, %s, %s.", p.dir, nameList(p.paths), times(p.count), timeRange(p.span)))
 	}
 	if places.more > 0 {
 		b.Items = append(b.Items, bullet("Changes in further directories, which are not listed: %s.", places.more))

@@ -20,9 +20,9 @@ const (
 // what each row says must be seen of it.
 func (t *writer) retest() []document.Block {
 	if t.o.Rows == nil {
-		return []document.Block{paragraph("Rows of the escape matrix are played by holdfast-prove, which is not here: where it is, this report names those that try the like.")}
+		return []document.Block{paragraph("Rows of the escape matrix are played by holdfast-prove, which is not installed here; where it is, this report names the rows that try similar things.")}
 	}
-	blocks := []document.Block{paragraph("Each command plays attempts of the same kind against this version of Holdfast, in a world made for it, with files and listeners of its own. Held means that it holds still.")}
+	blocks := []document.Block{paragraph("Each command plays attempts of the same kind against this version of Holdfast, in a world made for it, with files and listeners of its own. Held means that it still holds.")}
 	played, commands, none := map[string]bool{}, 0, []string{}
 	put := func(why document.Prose, ids []string) {
 		ids = slices.DeleteFunc(ids, func(id string) bool { return played[id] })
@@ -127,12 +127,12 @@ func alike(template, object string) int {
 	return n
 }
 
-// unseen is what the record cannot say.
-func (t *writer) unseen() []document.Block {
+// unseenBlocks is what the record cannot say.
+func (t *writer) unseenBlocks() []document.Block {
 	b := document.Block{Items: []document.Item{}}
 	put := func(format string, args ...any) { b.Items = append(b.Items, bullet(format, args...)) }
 	for _, x := range t.blind {
-		put("Since %s it could not be seen: %s. Why: %s. Seen all the same: %s.", clock(x.since), x.what, document.Words(orElse(x.why, "not said")), document.Words(orElse(x.seen, "nothing")))
+		put("Since %s it could not be seen: %s. Why: %s. Still seen: %s.", clock(x.since), x.what, document.Words(orElse(x.why, "not said")), document.Words(orElse(x.seen, "nothing")))
 	}
 	for _, n := range t.s.Lost {
 		what := "events were lost"

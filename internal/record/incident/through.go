@@ -63,7 +63,7 @@ type changedDir struct {
 
 // addAlert adds an alert, with the verdict on the event that raised it.
 func (b *Builder) addAlert(e *event.Event) {
-	a := b.alerts.get(cut(e.Object, 200), entries)
+	a := b.alerts.entry(cut(e.Object, 200), entries)
 	if a == nil {
 		return
 	}
@@ -93,13 +93,13 @@ func (b *Builder) addAllowed(e *event.Event) {
 	case event.NetConnect, event.NetRequest, event.NetClose:
 		b.addTraffic(e)
 	case event.CredentialUse:
-		if l := b.credentials.get(cut(e.Detail["credential"]+"\x00"+e.Object, 600), entries); l != nil {
+		if l := b.credentials.entry(cut(e.Detail["credential"]+"\x00"+e.Object, 600), entries); l != nil {
 			l.name, l.where = cut(e.Detail["credential"], 200), cut(e.Object, 300)
 			l.rules.add(e.Rule)
 			l.add(e, 1+parseCount(e.Detail["again"]))
 		}
 	case event.HoneyRead, event.HoneySent:
-		if t := b.honey.get(cut(e.Action+e.Object, 600), entries); t != nil {
+		if t := b.honey.entry(cut(e.Action+e.Object, 600), entries); t != nil {
 			t.kind, t.where, t.sent = cut(e.Detail["kind"], 100), cut(e.Object, 300), e.Action == event.HoneySent
 			t.add(e, 1)
 		}
@@ -115,7 +115,7 @@ func (b *Builder) addAllowed(e *event.Event) {
 
 // addTraffic adds a connection or request that was allowed.
 func (b *Builder) addTraffic(e *event.Event) {
-	h := b.hosts.get(cut(e.Object, 300), maxHosts)
+	h := b.hosts.entry(cut(e.Object, 300), maxHosts)
 	if h == nil {
 		b.moreOut += parseCount(e.Detail["out"])
 		return
@@ -156,7 +156,7 @@ func (b *Builder) addChange(e *event.Event, name string) {
 		if reason == "" {
 			return
 		}
-		if x := b.executed.get(cut(reason, 400), reasons); x != nil {
+		if x := b.executed.entry(cut(reason, 400), reasons); x != nil {
 			x.reason = cut(reason, 400)
 			x.add(e, 1)
 			x.paths.add("./" + inside)
@@ -170,8 +170,8 @@ func (b *Builder) addChange(e *event.Event, name string) {
 }
 
 // addOutside adds a change outside of the workspace.
-func (b *Builder) addOutside(into *keyed[changedDir], e *event.Event, name string) {
-	if p := into.get(cut(path.Dir(name), 600), entries); p != nil {
+func (b *Builder) addOutside(into *boundedList[changedDir], e *event.Event, name string) {
+	if p := into.entry(cut(path.Dir(name), 600), entries); p != nil {
 		p.dir = cut(path.Dir(name), 300)
 		p.add(e, 1)
 		p.paths.add(name)
@@ -196,9 +196,9 @@ func (b *Builder) quarantined(short string) bool {
 	return slices.ContainsFunc(b.held, func(h string) bool { return paths.Within(h, full) })
 }
 
-// remaining are the changed files that a host executes and that are still there
+// remainingExecutables are the changed files that a host executes and that are still there
 // according to the record, by reason.
-func (b *Builder) remaining() (out []*executable) {
+func (b *Builder) remainingExecutables() (out []*executable) {
 	for _, x := range b.executed.list {
 		x.paths.list = slices.DeleteFunc(x.paths.list, b.quarantined)
 		if len(x.paths.list) > 0 || x.paths.more {

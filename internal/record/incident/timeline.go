@@ -19,9 +19,9 @@ func (t *writer) alertBlocks() []document.Block {
 	if len(list) == 0 {
 		return []document.Block{paragraph("No alert was raised.")}
 	}
-	b := document.Block{Text: document.Sentence("An alert refuses nothing: each says what became of what it is about. Those of one rule stand together, the gravest first. With all their records: %s", "holdfast alerts "+t.o.Session)}
+	b := document.Block{Text: document.Sentence("An alert refuses nothing: each says what became of what it is about. Those of one rule are listed together, the gravest first. With all their records: %s", "holdfast alerts "+t.o.Session)}
 	for _, a := range list[:min(lines, len(list))] {
-		item := bullet("%s: %s (%s)%s, %s, record %s.", severityOf(a), document.Words(strings.TrimSuffix(a.title, ".")), a.rule, repeated(a.count), when(a.span), a.seq)
+		item := bullet("%s: %s (%s)%s, %s, record %s.", severityOf(a), document.Words(strings.TrimSuffix(a.title, ".")), a.rule, repeatCount(a.count), timeRange(a.span), a.seq)
 		if a.explanation != "" {
 			addLine(&item, "%s", document.Words(a.explanation))
 		}
@@ -37,11 +37,11 @@ func (t *writer) alertBlocks() []document.Block {
 		}
 		b.Items = append(b.Items, item)
 	}
-	return append([]document.Block{b}, t.omitted(uint64(max(0, len(list)-lines))+t.alerts.more, "alert", "alerts")...)
+	return append([]document.Block{b}, t.omittedBlocks(uint64(max(0, len(list)-lines))+t.alerts.more, "alert", "alerts")...)
 }
 
-// omitted says how much a list leaves out.
-func (t *writer) omitted(n uint64, one, many string) []document.Block {
+// omittedBlocks says how much a list leaves out.
+func (t *writer) omittedBlocks(n uint64, one, many string) []document.Block {
 	if n == 0 {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (t *writer) timeline() []document.Block {
 	if len(t.groups) == 0 {
 		return []document.Block{paragraph("The record has no attempt.")}
 	}
-	blocks := []document.Block{paragraph("Times are UTC. Many alike are one line with a count, at the time of the first. “Let go on” means that the boundary did not refuse it; what a file operation came to is foreseen, and not reported by the kernel. “Called connect” is within the boundary, which has a network of its own: what left it stands under What got through by permission.")}
+	blocks := []document.Block{paragraph("Times are UTC. Many alike are one line with a count, at the time of the first. “Let go on” means that the boundary did not refuse it; what a file operation came to is foreseen, and not reported by the kernel. “Called connect” is within the boundary, which has a network of its own: what left it is listed under What got through by permission.")}
 	list := document.Block{Items: []document.Item{}}
 	shown, left := t.timelineGroups()
 	for _, g := range shown {
@@ -87,7 +87,7 @@ func (t *writer) timeline() []document.Block {
 	if t.routine > 0 {
 		blocks = append(blocks, paragraph("Not listed: %s of names that nearly every program asks for when it starts, and no view has.", plural(t.routine, "refused look-up", "refused look-ups")))
 	}
-	return append(blocks, t.omitted(left+t.unlisted, "attempt", "attempts")...)
+	return append(blocks, t.omittedBlocks(left+t.unlisted, "attempt", "attempts")...)
 }
 
 // maxTimeline is how many lines the timeline has at most.
@@ -128,7 +128,7 @@ func (t *writer) line(g *group) document.Item {
 	if g.verdict != event.Allowed || g.failed {
 		what = document.Sentence(" %s: tried to %s %s", document.Strong(verdictOf(g)), document.Words(infinitive(g.action)), nameList(g.objects))
 	}
-	p := slices.Concat(document.Sentence("%s", when(g.span)), what, document.Sentence("%s.", repeated(g.count)))
+	p := slices.Concat(document.Sentence("%s", timeRange(g.span)), what, document.Sentence("%s.", repeatCount(g.count)))
 	if g.rest {
 		p = append(p, document.Sentence(" These are the rest of their kind, in other places.")...)
 	}

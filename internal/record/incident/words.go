@@ -20,7 +20,7 @@ var layerWords = map[string][2]string{
 	event.LayerBroker:      {"the terms of the credential", "it is lent for other uses than this"},
 	event.LayerTools:       {"the policy's rules for tools", "the agent was told no; it is the agent that obeys"},
 	event.LayerConsent:     {"consent", "a rule of the policy refused it, or the person who was asked"},
-	event.LayerGateway:     {"the gateway", "it is no message of the protocol, or above a limit"},
+	event.LayerGateway:     {"the gateway", "it is not a message of the protocol, or above a limit"},
 	"":                     {"a limit of the run", "or no layer is named in the record"},
 	unknownLayer:           {"a layer that this version does not know", "see the record"},
 }
@@ -63,7 +63,7 @@ var verbs = map[string][2]string{
 	event.HoneyRead:       {"open the fake credential", "opened the fake credential"},
 	event.HoneySent:       {"send a fake credential to", "sent a fake credential to"},
 	event.ToolCall:        {"call the tool", "called the tool"},
-	event.ToolDrop:        {"send what is no message, as the", "sent what is no message, as the"},
+	event.ToolDrop:        {"send something that is not a message, as the", "sent something that is not a message, as the"},
 	event.ToolLost:        {"report a tool call:", "made a tool call of which the report is missing:"},
 	event.ApprovalAnswer:  {"be allowed by a person:", "was allowed by a person:"},
 	event.ApprovalRule:    {"do what a rule of consent is about:", "did what a rule of consent is about:"},
@@ -93,10 +93,10 @@ func pastTense(action string) string {
 
 // verdictWords are what the verdict on the record means for the reader.
 var verdictWords = map[string]string{
-	"COMPLETE":     "every event that a sensor had stands in the record, as it was written. What this report says happened can be relied on; what no sensor sees stands at its end.",
-	"PARTIAL":      "what stands in the record is as it was written, but a sensor was missing or could not see a part of the run. That something is not in this report does not mean that it was not attempted: read what could not be seen, at the end, first.",
-	"GAPS":         "what stands in the record is as it was written, but events were lost or only counted, or the run was broken off. That something is not in this report does not mean that it did not happen.",
-	"TAMPERED":     "the record was altered, cut or put elsewhere after it was written. Nothing in this report can be relied on: use it for hints, and take the run as one of which nothing is known.",
+	"COMPLETE":     "every event that a sensor had is in the record, as it was written. What this report says happened can be relied on; what no sensor sees is listed at its end.",
+	"PARTIAL":      "what is in the record is as it was written, but a sensor was missing or could not see a part of the run. That something is not in this report does not mean that it was not attempted: read what could not be seen, at the end, first.",
+	"GAPS":         "what is in the record is as it was written, but events were lost or only counted, or the run was broken off. That something is not in this report does not mean that it did not happen.",
+	"TAMPERED":     "the record was altered, cut or put elsewhere after it was written. Nothing in this report can be relied on: use it only for hints, and assume that nothing is known of the run.",
 	"UNVERIFIABLE": "nothing vouches for the record: it was signed by a key that this user does not have. What this report says may be invented.",
 }
 

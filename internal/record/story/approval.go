@@ -85,7 +85,7 @@ func (b *Builder) approval(e *event.Event) {
 	case event.ApprovalUse:
 		a.Used++
 	case event.ApprovalRevoke:
-		a.Revoked, a.RevokedBy = true, b.keep(e.Detail["by"])
+		a.Revoked, a.RevokedBy = true, b.retain(e.Detail["by"])
 	case event.ApprovalExpire:
 		a.Expired = true
 	}
@@ -99,27 +99,27 @@ func (b *Builder) addApproval(key string, e *event.Event) *Approval {
 	}
 	d := e.Detail
 	a := &Approval{
-		ID: b.keep(d["id"]), Kind: b.keep(d["kind"]), Object: b.keep(e.Object), Operation: b.keep(d["operation"]), To: b.keep(d["to"]),
-		Method: b.keep(d["method"]), Path: b.keep(d["path"]), Credential: b.keep(d["credential"]),
-		Rule: b.keep(e.Rule), Asked: e.Time, Seq: e.Seq,
+		ID: b.retain(d["id"]), Kind: b.retain(d["kind"]), Object: b.retain(e.Object), Operation: b.retain(d["operation"]), To: b.retain(d["to"]),
+		Method: b.retain(d["method"]), Path: b.retain(d["path"]), Credential: b.retain(d["credential"]),
+		Rule: b.retain(e.Rule), Asked: e.Time, Seq: e.Seq,
 	}
 	if a.Kind == string(event.KindExec) {
 		a.Argv, a.ArgvLeft = b.arguments(e.Process.Argv)
-		a.Cwd = b.keep(e.Process.Cwd)
+		a.Cwd = b.retain(e.Process.Cwd)
 	}
 	if e.Action == event.ApprovalRequest {
-		a.Why = b.keep(d["reason"])
+		a.Why = b.retain(d["reason"])
 	}
-	b.approvals[b.keep(key)] = a
+	b.approvals[b.retain(key)] = a
 	b.s.Approvals = append(b.s.Approvals, a)
 	return a
 }
 
 func (b *Builder) setAnswer(a *Approval, e *event.Event) {
 	d := e.Detail
-	a.Answered, a.Allowed, a.Outcome = e.Time, e.Verdict == event.Allowed, b.keep(d["outcome"])
-	a.By, a.Via, a.Reason, a.Scope = b.keep(d["by"]), b.keep(d["via"]), b.keep(d["reason"]), b.keep(d["scope"])
-	a.Directory, a.Grant, a.Expires = b.keep(d["directory"]), b.keep(d["grant"]), b.keep(d["expires"])
+	a.Answered, a.Allowed, a.Outcome = e.Time, e.Verdict == event.Allowed, b.retain(d["outcome"])
+	a.By, a.Via, a.Reason, a.Scope = b.retain(d["by"]), b.retain(d["via"]), b.retain(d["reason"]), b.retain(d["scope"])
+	a.Directory, a.Grant, a.Expires = b.retain(d["directory"]), b.retain(d["grant"]), b.retain(d["expires"])
 	a.Count = max(1, parseCount(d["count"]))
 }
 
@@ -132,7 +132,7 @@ func (b *Builder) addRuleDenial(e *event.Event) {
 		if a = b.addApproval(key, e); a == nil {
 			return
 		}
-		a.Answered, a.Outcome, a.Reason = e.Time, b.keep(d["outcome"]), b.keep(d["reason"])
+		a.Answered, a.Outcome, a.Reason = e.Time, b.retain(d["outcome"]), b.retain(d["reason"])
 	}
 	a.Count += max(1, parseCount(d["count"]))
 }
@@ -148,19 +148,19 @@ func (b *Builder) review(e *event.Event) {
 			b.s.Left.Files++
 			return
 		}
-		c = &Change{Path: b.keep(e.Object), Seq: e.Seq}
+		c = &Change{Path: b.retain(e.Object), Seq: e.Seq}
 		b.changes[c.Path] = c
 		b.s.Changes = append(b.s.Changes, c)
 	}
 	if by := e.Detail["by"]; by != c.By {
-		c.By = b.keep(by)
+		c.By = b.retain(by)
 	}
 	if e.Action == event.ReviewAnswer {
-		c.Decision, c.Kind = b.keep(e.Detail["decision"]), b.keep(e.Detail["kind"])
+		c.Decision, c.Kind = b.retain(e.Detail["decision"]), b.retain(e.Detail["kind"])
 		return
 	}
 	c.Applied, c.Failed = e.Verdict == event.Allowed, e.Verdict == event.Denied
 	if why := e.Detail["reason"]; why != "" {
-		c.Reason = b.keep(why)
+		c.Reason = b.retain(why)
 	}
 }

@@ -44,7 +44,7 @@ func New(limits Limits) *Builder {
 // Add takes the next event, and keeps nothing of it but texts.
 func (b *Builder) Add(e event.Event) {
 	if b.s.Events == 0 {
-		b.s.Session, b.s.Begin = b.keep(e.Session), e.Time
+		b.s.Session, b.s.Begin = b.retain(e.Session), e.Time
 	}
 	b.s.Events++
 	if e.Time.After(b.s.End) {
@@ -87,13 +87,13 @@ func (b *Builder) Add(e event.Event) {
 func (b *Builder) session(e *event.Event) {
 	switch e.Action {
 	case event.SessionStart:
-		b.s.Workspace, b.s.Started, b.s.Begin = b.keep(e.Object), b.keepAll(e.Detail), e.Time
+		b.s.Workspace, b.s.Started, b.s.Begin = b.retain(e.Object), b.keepAll(e.Detail), e.Time
 		b.s.Command, _ = b.arguments(e.Process.Argv)
 		b.drops = NewDrops(detect.Place{Home: strings.Clone(e.Detail["home"]), Workspace: strings.Clone(e.Object)})
 	case event.SessionAttest:
 		b.s.Attested = b.keepAll(e.Detail)
 	case event.SessionEnd:
-		b.s.Ended, b.s.Status = true, b.keep(e.Detail["status"])
+		b.s.Ended, b.s.Status = true, b.retain(e.Detail["status"])
 	case event.RecordBegin:
 		b.s.Recorded = b.keepAll(e.Detail)
 	case event.RecordDrop, event.RecordCut:
@@ -103,7 +103,7 @@ func (b *Builder) session(e *event.Event) {
 	case event.AlertRaise:
 		b.alert(e)
 	case event.SysCall:
-		b.addTouch(e, (*Program).refused, e.Object, "", refusedAs(e))
+		b.addTouch(e, (*Program).refusedList, e.Object, "", refusedAs(e))
 	default:
 		b.addNote(&b.s.Notes, e)
 	}
@@ -124,8 +124,8 @@ func (b *Builder) Story() *Story {
 // cutText cuts a text to the length that is kept.
 func cutText(s string) string { return text.Cut(s, longest) }
 
-// keep returns a text to keep: cut if it is long, and "…" if there is no room left.
-func (b *Builder) keep(s string) string {
+// retain returns a text to keep: cut if it is long, and "…" if there is no room left.
+func (b *Builder) retain(s string) string {
 	if len(s) > longest+len("…") {
 		b.s.Left.Bytes += uint64(len(s) - longest)
 		s = cutText(s)
@@ -170,7 +170,7 @@ func (b *Builder) keepAll(m map[string]string) map[string]string {
 			b.s.Left.Other += uint64(len(keys) - i)
 			break
 		}
-		out[b.keep(k)] = b.keep(m[k])
+		out[b.retain(k)] = b.retain(m[k])
 	}
 	return out
 }
@@ -180,7 +180,7 @@ func (b *Builder) addNote(into *[]Note, e *event.Event) {
 		b.s.Left.Other++
 		return
 	}
-	*into = append(*into, Note{Action: b.keep(e.Action), Object: b.keep(e.Object), Detail: b.keepAll(e.Detail), Seq: e.Seq})
+	*into = append(*into, Note{Action: b.retain(e.Action), Object: b.retain(e.Object), Detail: b.keepAll(e.Detail), Seq: e.Seq})
 }
 
 // addLoss adds the counts of a record.drop or record.cut to those of the same sensor
@@ -193,11 +193,11 @@ func (b *Builder) addLoss(e *event.Event) {
 		}
 		for k, v := range e.Detail {
 			if _, had := l.Detail[k]; strings.HasPrefix(k, "count") && (had || len(l.Detail) < 2*maxDetails) {
-				l.Detail[b.keep(k)] = strconv.FormatUint(parseCount(l.Detail[k])+parseCount(v), 10)
+				l.Detail[b.retain(k)] = strconv.FormatUint(parseCount(l.Detail[k])+parseCount(v), 10)
 			}
 		}
 		if to := e.Detail["to"]; to != "" {
-			l.Detail["to"] = b.keep(to)
+			l.Detail["to"] = b.retain(to)
 		}
 		delete(l.Detail, "ranges") // of the first report alone
 		return
@@ -220,18 +220,18 @@ func (b *Builder) alert(e *event.Event) {
 		b.s.Left.Other++
 		return
 	}
-	a := &Alert{Rule: b.keep(e.Object), Detail: b.keepAll(e.Detail), Count: 1, Seq: e.Seq, Time: e.Time}
-	b.alerts[b.keep(key)] = a
+	a := &Alert{Rule: b.retain(e.Object), Detail: b.keepAll(e.Detail), Count: 1, Seq: e.Seq, Time: e.Time}
+	b.alerts[b.retain(key)] = a
 	b.s.Alerts = append(b.s.Alerts, a)
 }
 
-// few is how many programs, rules and reasons are named of one thing.
-const few = 4
+// maxNamed is how many programs, rules and reasons are named of one thing.
+const maxNamed = 4
 
 // appendFew adds v to the first few different ones.
 func appendFew[T comparable](list []T, v T) []T {
 	var zero T
-	if v == zero || len(list) >= few || slices.Contains(list, v) {
+	if v == zero || len(list) >= maxNamed || slices.Contains(list, v) {
 		return list
 	}
 	return append(list, v)

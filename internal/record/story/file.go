@@ -11,7 +11,7 @@ func (b *Builder) file(e *event.Event) {
 	name := foundPath(e)
 	switch {
 	case e.Verdict == event.Denied:
-		b.addTouch(e, (*Program).refused, name, "", refusedAs(e))
+		b.addTouch(e, (*Program).refusedList, name, "", refusedAs(e))
 		b.addPath(e, name, func(f *File) { f.Refused++ })
 		return
 	case e.Error != "":
@@ -40,14 +40,14 @@ func (b *Builder) file(e *event.Event) {
 		b.addTouch(e, (*Program).wrote, name, e.Detail["to"], what)
 		b.addPath(e, name, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileRename:
-		b.addTouch(e, (*Program).renamed, name, to, what)
+		b.addTouch(e, (*Program).renamedList, name, to, what)
 		b.addPath(e, name, func(f *File) { f.Removed++; f.Gone = true })
 		b.addPath(e, to, func(f *File) { f.Written++; f.Gone, f.Private = false, private })
 	case event.FileUnlink:
-		b.addTouch(e, (*Program).removed, name, "", "")
+		b.addTouch(e, (*Program).removedList, name, "", "")
 		b.addPath(e, name, func(f *File) { f.Removed++; f.Gone = true })
 	case event.FileChmod, event.FileChown, event.FileXattr:
-		b.addTouch(e, (*Program).changed, name, "", changedTo(e))
+		b.addTouch(e, (*Program).changedList, name, "", changedTo(e))
 		b.addPath(e, name, func(f *File) { f.Changed++ })
 	}
 }
@@ -75,7 +75,7 @@ func (b *Builder) addPath(e *event.Event, name string, note func(*File)) {
 			b.s.Left.Files++
 			return
 		}
-		f = &File{Path: b.keep(name), First: e.Seq}
+		f = &File{Path: b.retain(name), First: e.Seq}
 		b.files[f.Path] = f
 		b.s.Files = append(b.s.Files, f)
 	}

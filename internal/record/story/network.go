@@ -37,11 +37,11 @@ func (b *Builder) network(e *event.Event) {
 		d.In += parseCount(e.Detail["in"])
 		d.Out += parseCount(e.Detail["out"])
 	}
-	if reason := e.Detail["reason"]; reason != "" && len(d.Reasons) < few {
-		d.Reasons = appendFew(d.Reasons, b.keep(reason))
+	if reason := e.Detail["reason"]; reason != "" && len(d.Reasons) < maxNamed {
+		d.Reasons = appendFew(d.Reasons, b.retain(reason))
 	}
-	if e.Rule != "" && len(d.Rules) < few {
-		d.Rules = appendFew(d.Rules, b.keep(e.Rule))
+	if e.Rule != "" && len(d.Rules) < maxNamed {
+		d.Rules = appendFew(d.Rules, b.retain(e.Rule))
 	}
 	d.By = appendFew(d.By, b.execOf(e))
 }
@@ -55,7 +55,7 @@ func (b *Builder) destination(e *event.Event) *Destination {
 		b.s.Left.Destinations++
 		return nil
 	}
-	d = &Destination{Name: b.keep(e.Object), First: e.Seq}
+	d = &Destination{Name: b.retain(e.Object), First: e.Seq}
 	b.destinations[d.Name] = d
 	b.s.Destinations = append(b.s.Destinations, d)
 	return d
@@ -73,7 +73,7 @@ func (b *Builder) request(d *Destination, e *event.Event) {
 		d.More++
 		return
 	}
-	r.Method, r.Path, r.Status, r.Count = b.keep(r.Method), b.keep(r.Path), b.keep(r.Status), 1
+	r.Method, r.Path, r.Status, r.Count = b.retain(r.Method), b.retain(r.Path), b.retain(r.Status), 1
 	d.Requests = append(d.Requests, r)
 }
 
@@ -103,11 +103,11 @@ type socketKey struct{ address, action string }
 func (b *Builder) socket(e *event.Event) {
 	switch {
 	case e.Verdict == event.Denied:
-		b.addTouch(e, (*Program).refused, e.Object, "", refusedAs(e))
+		b.addTouch(e, (*Program).refusedList, e.Object, "", refusedAs(e))
 	case e.Action == event.SockBind:
-		b.addTouch(e, (*Program).bound, e.Object, "", "")
+		b.addTouch(e, (*Program).boundList, e.Object, "", "")
 	default:
-		b.addTouch(e, (*Program).reached, e.Object, "", "")
+		b.addTouch(e, (*Program).reachedList, e.Object, "", "")
 	}
 	key := socketKey{cutText(e.Object), e.Action}
 	s := b.sockets[key]
@@ -116,7 +116,7 @@ func (b *Builder) socket(e *event.Event) {
 			b.s.Left.Destinations++
 			return
 		}
-		s = &Socket{Address: b.keep(e.Object), Action: strings.Clone(e.Action)}
+		s = &Socket{Address: b.retain(e.Object), Action: strings.Clone(e.Action)}
 		b.sockets[socketKey{s.Address, s.Action}] = s
 		b.s.Sockets = append(b.s.Sockets, s)
 	}

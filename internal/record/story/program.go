@@ -31,7 +31,7 @@ func (b *Builder) process(e *event.Event) {
 			return
 		}
 		of.End = e.Time
-		of.Status, of.Signal = b.keep(e.Detail["status"]), b.keep(e.Detail["signal"])
+		of.Status, of.Signal = b.retain(e.Detail["status"]), b.retain(e.Detail["signal"])
 	}
 }
 
@@ -56,7 +56,7 @@ func (b *Builder) addProgram(e *event.Event) {
 		return
 	}
 	of := &Program{
-		Exec: p.Exec, Parent: by, PID: p.PID, Asked: b.keep(e.Object), Executable: b.keep(p.Executable), SHA256: b.keep(p.SHA256), Cwd: b.keep(p.Cwd),
+		Exec: p.Exec, Parent: by, PID: p.PID, Asked: b.retain(e.Object), Executable: b.retain(p.Executable), SHA256: b.retain(p.SHA256), Cwd: b.retain(p.Cwd),
 		Seq: e.Seq, Begin: e.Time,
 	}
 	of.Argv, of.ArgvLeft = b.arguments(p.Argv)
@@ -71,7 +71,7 @@ func (b *Builder) addProgram(e *event.Event) {
 // arguments are the first ones of a command line, and how many there are besides.
 func (b *Builder) arguments(argv []string) (kept []string, left int) {
 	for _, a := range argv[:min(len(argv), maxArgv)] {
-		kept = append(kept, b.keep(a))
+		kept = append(kept, b.retain(a))
 	}
 	return kept, len(argv) - len(kept)
 }
@@ -105,7 +105,7 @@ func (b *Builder) programOf(e *event.Event) *Program { return b.programs[b.execO
 
 func (b *Builder) addFailedExec(of *Program, e *event.Event) {
 	if e.Verdict == event.Denied {
-		b.addObject(of, (*Program).refused, foundPath(e), "", refusedAs(e))
+		b.addObject(of, (*Program).refusedList, foundPath(e), "", refusedAs(e))
 		return
 	}
 	of.Failed++ // a search along PATH tries many that are not there
@@ -114,14 +114,14 @@ func (b *Builder) addFailedExec(of *Program, e *event.Event) {
 // listOf picks one list of a program.
 type listOf func(*Program) (*Touched, byte)
 
-func (p *Program) read() (*Touched, byte)    { return &p.Read, 'r' }
-func (p *Program) wrote() (*Touched, byte)   { return &p.Wrote, 'w' }
-func (p *Program) renamed() (*Touched, byte) { return &p.Renamed, 'm' }
-func (p *Program) removed() (*Touched, byte) { return &p.Removed, 'd' }
-func (p *Program) changed() (*Touched, byte) { return &p.Changed, 'c' }
-func (p *Program) reached() (*Touched, byte) { return &p.Reached, 's' }
-func (p *Program) bound() (*Touched, byte)   { return &p.Bound, 'b' }
-func (p *Program) refused() (*Touched, byte) { return &p.Refused, 'x' }
+func (p *Program) read() (*Touched, byte)        { return &p.Read, 'r' }
+func (p *Program) wrote() (*Touched, byte)       { return &p.Wrote, 'w' }
+func (p *Program) renamedList() (*Touched, byte) { return &p.Renamed, 'm' }
+func (p *Program) removedList() (*Touched, byte) { return &p.Removed, 'd' }
+func (p *Program) changedList() (*Touched, byte) { return &p.Changed, 'c' }
+func (p *Program) reachedList() (*Touched, byte) { return &p.Reached, 's' }
+func (p *Program) boundList() (*Touched, byte)   { return &p.Bound, 'b' }
+func (p *Program) refusedList() (*Touched, byte) { return &p.Refused, 'x' }
 
 // addTouch adds an object to a list of the program of an event.
 func (b *Builder) addTouch(e *event.Event, w listOf, name, to, what string) {
@@ -154,7 +154,7 @@ func (b *Builder) addObject(of *Program, w listOf, name, to, what string) {
 	if of.touched == nil {
 		of.touched = map[touch]int{}
 	}
-	key.name, key.to, key.what = b.keep(name), b.keep(to), b.keep(what)
+	key.name, key.to, key.what = b.retain(name), b.retain(to), b.retain(what)
 	of.touched[key] = len(list.Objects)
 	list.Objects = append(list.Objects, Object{Name: key.name, To: key.to, Count: 1, What: key.what})
 }

@@ -23,7 +23,7 @@ func (b *Builder) refusal(e *event.Event) {
 		b.s.Left.Refusals++
 		return
 	}
-	key = refusalKey{b.keep(key.action), b.keep(key.object), b.keep(key.layer), b.keep(key.rule), b.keep(key.err), b.keep(key.reason)}
+	key = refusalKey{b.retain(key.action), b.retain(key.object), b.retain(key.layer), b.retain(key.rule), b.retain(key.err), b.retain(key.reason)}
 	r := &Refusal{
 		Action: key.action, Object: key.object, Layer: key.layer, Rule: key.rule, Error: key.err, Reason: key.reason,
 		Count: 1 + parseCount(e.Detail["again"]), First: e.Seq, PID: e.Process.PID, By: appendFew(nil, b.execOf(e)),
@@ -39,7 +39,7 @@ func honeyList(e *event.Event) listOf {
 	case e.Detail["write"] != "":
 		return (*Program).wrote
 	case e.Detail["rename"] != "":
-		return (*Program).renamed
+		return (*Program).renamedList
 	}
 	return (*Program).read
 }
@@ -50,7 +50,7 @@ type credentialKey struct{ name, where, action string }
 func (b *Builder) credential(e *event.Event) {
 	switch e.Action {
 	case event.HoneySent:
-		b.addTouch(e, (*Program).refused, foundPath(e), "", refusedAs(e))
+		b.addTouch(e, (*Program).refusedList, foundPath(e), "", refusedAs(e))
 	case event.HoneyRead:
 		b.addTouch(e, honeyList(e), foundPath(e), "", "fake credential")
 	}
@@ -62,14 +62,14 @@ func (b *Builder) credential(e *event.Event) {
 			b.s.Left.Other++
 			return
 		}
-		c = &Credential{Name: b.keep(key.name), Where: b.keep(key.where), Action: b.keep(key.action), First: e.Seq}
+		c = &Credential{Name: b.retain(key.name), Where: b.retain(key.where), Action: b.retain(key.action), First: e.Seq}
 		b.credentials[credentialKey{c.Name, c.Where, c.Action}] = c
 		b.s.Credentials = append(b.s.Credentials, c)
 	}
 	if e.Verdict == event.Denied {
 		c.Denied++
 		if c.Reason == "" {
-			c.Reason = b.keep(e.Detail["reason"])
+			c.Reason = b.retain(e.Detail["reason"])
 		}
 		return
 	}

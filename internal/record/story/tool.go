@@ -69,7 +69,7 @@ func (b *Builder) toolCall(e *event.Event) {
 	id := e.Detail["id"]
 	for _, t := range b.open[agent] {
 		if id != "" && t.ID == id { // some agents call their hook twice
-			t.Arguments = b.keep(text.Cut(e.Detail["arguments"], maxArguments))
+			t.Arguments = b.retain(text.Cut(e.Detail["arguments"], maxArguments))
 			b.setDenial(t, e)
 			return
 		}
@@ -80,8 +80,8 @@ func (b *Builder) toolCall(e *event.Event) {
 	}
 	d := e.Detail
 	t := &Tool{
-		Name: b.keep(e.Object), Agent: b.keep(d["agent"]), Server: b.keep(d["server"]), Subagent: b.keep(d["subagent"]), ID: b.keep(id),
-		Arguments: b.keep(text.Cut(d["arguments"], maxArguments)), command: commandOf(d["arguments"]), Seq: e.Seq, Begin: e.Time, By: agent, Reporter: e.Process.Exec,
+		Name: b.retain(e.Object), Agent: b.retain(d["agent"]), Server: b.retain(d["server"]), Subagent: b.retain(d["subagent"]), ID: b.retain(id),
+		Arguments: b.retain(text.Cut(d["arguments"], maxArguments)), command: commandOf(d["arguments"]), Seq: e.Seq, Begin: e.Time, By: agent, Reporter: e.Process.Exec,
 	}
 	b.s.Tools = append(b.s.Tools, t)
 	b.closePassed(agent, t.Subagent)
@@ -105,7 +105,7 @@ func (b *Builder) closePassed(agent uint64, subagent string) {
 
 func (b *Builder) setDenial(t *Tool, e *event.Event) {
 	if e.Verdict == event.Denied {
-		t.Denied, t.Rule, t.Reason = true, b.keep(e.Rule), b.keep(e.Detail["reason"])
+		t.Denied, t.Rule, t.Reason = true, b.retain(e.Rule), b.retain(e.Detail["reason"])
 	}
 }
 
@@ -122,13 +122,13 @@ func commandOf(arguments string) string {
 	if a.Command == "" {
 		a.Command = a.Cmd
 	}
-	return unquoted(strings.TrimSpace(a.Command[:min(len(a.Command), 200)]))
+	return unquoteCommand(strings.TrimSpace(a.Command[:min(len(a.Command), 200)]))
 }
 
-// unquoted removes from a command what quoting it once more adds or changes, and spells
+// unquoteCommand removes from a command what quoting it once more adds or changes, and spells
 // line breaks and tabs as escapes do: agents pass commands to a shell in quotes, in which
 // each quote gets backslashes or other quotes around it, and a line break may be an escape.
-func unquoted(command string) string { return withoutQuotes.Replace(command) }
+func unquoteCommand(command string) string { return withoutQuotes.Replace(command) }
 
 var withoutQuotes = strings.NewReplacer("$'", "", "'", "", `"`, "", `\`, "", "\n", "n", "\t", "t")
 
@@ -143,7 +143,7 @@ func (b *Builder) toolResult(e *event.Event) {
 		return
 	}
 	t := b.open[agent][at]
-	t.End, t.Status = e.Time, b.keep(e.Detail["outcome"])
+	t.End, t.Status = e.Time, b.retain(e.Detail["outcome"])
 	b.open[agent] = slices.Delete(b.open[agent], at, at+1)
 	for _, other := range b.open[agent] {
 		other.passed = other.passed || other.Subagent == t.Subagent
@@ -192,7 +192,7 @@ func (b *Builder) addStarted(p *Program) {
 	if len(open) == 0 {
 		return
 	}
-	line := unquoted(strings.Join(p.Argv, " "))
+	line := unquoteCommand(strings.Join(p.Argv, " "))
 	for _, t := range open {
 		if t.Main == 0 && t.command != "" && strings.Contains(line, t.command) {
 			t.Main = p.Exec
@@ -228,7 +228,7 @@ func (b *Builder) addOwn(of *Program, list byte, name, to string) {
 		case len(t.Own) >= maxOfTool || !b.admit(len(name)+len(to), ofFiles):
 			t.More++
 		default:
-			o.Name, o.To = b.keep(name), b.keep(to)
+			o.Name, o.To = b.retain(name), b.retain(to)
 			t.Own = append(t.Own, o)
 		}
 	}

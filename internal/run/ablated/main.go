@@ -23,7 +23,7 @@ import (
 
 const name = "holdfast-ablated"
 
-func main() { os.Exit(ablated(os.Args[1:])) }
+func main() { os.Exit(runAblated(os.Args[1:])) }
 
 // line is what the command line says.
 type line struct {
@@ -63,15 +63,15 @@ func parse(args []string) (line, error) {
 		return nil
 	})
 	f.Func("record", "keep a record", func(v string) error { l.level = v; return set("--record", "record.level")(v) })
-	f.Func("rung", "the only way to intercept that may be used", func(v string) error { l.rungs = append(l.rungs, boundary.Rung(v)); return nil })
+	f.Func("rung", "the only interception method that may be used", func(v string) error { l.rungs = append(l.rungs, boundary.Rung(v)); return nil })
 	err := f.Parse(args)
 	l.argv = f.Args()
 	return l, err
 }
 
-// ablated is `holdfast run` with one more flag, and without what rows do not
+// runAblated is `holdfast run` with one more flag, and without what rows do not
 // need.
-func ablated(args []string) int {
+func runAblated(args []string) int {
 	if len(args) == 2 && args[0] == run.SettleCommand {
 		return report(run.Settle(context.Background(), args[1]))
 	}
@@ -80,7 +80,7 @@ func ablated(args []string) int {
 		return report(err)
 	}
 	if len(args) > 1 && args[0] == "review" {
-		return report(reviewed(dir, args[1:]))
+		return report(runReview(dir, args[1:]))
 	}
 	l, err := parse(args[1:])
 	if err != nil {
@@ -90,7 +90,7 @@ func ablated(args []string) int {
 		return report(err)
 	}
 	if slices.Contains(l.omit, "named-links") {
-		l.options.Settings = followed(l.options.Settings)
+		l.options.Settings = resolveLinks(l.options.Settings)
 	}
 	effective, err := policy.Load(l.options)
 	if err != nil {
@@ -110,8 +110,8 @@ func ablated(args []string) int {
 	return ablatedRun(t, l.omit)
 }
 
-// followed names what links lead to, wherever those are.
-func followed(settings []policy.Setting) []policy.Setting {
+// resolveLinks replaces links in settings by what they lead to, wherever that is.
+func resolveLinks(settings []policy.Setting) []policy.Setting {
 	for i, s := range settings {
 		if real, err := filepath.EvalSymlinks(s.Value); err == nil && strings.HasPrefix(s.Key, "filesystem.") {
 			settings[i].Value = real

@@ -15,10 +15,10 @@ import (
 	"holdfast.dev/holdfast/internal/review"
 )
 
-// reviewed is `holdfast review` as far as rows call it: it accepts and applies, in
+// runReview is `holdfast review` as far as rows call it: it accepts and applies, in
 // the workspace that is the working directory. The judge of what a host executes or
 // obeys can be switched off.
-func reviewed(dir string, words []string) error {
+func runReview(dir string, words []string) error {
 	var omit []string
 	if list, given := strings.CutPrefix(words[0], "--omit="); given {
 		omit, words = strings.Split(list, "+"), words[1:]
@@ -54,7 +54,7 @@ func reviewed(dir string, words []string) error {
 		}), review.Accept)
 	case "apply", "--apply-all-safe":
 	default:
-		return fmt.Errorf("%q is no verb of a review that rows call without some of its controls", words[0])
+		return fmt.Errorf("%q is not a command that rows give to a review without some of its controls", words[0])
 	}
 	done, err := set.Apply(context.Background(), review.Options{Safe: words[0] == "--apply-all-safe"})
 	for _, path := range done.Applied {

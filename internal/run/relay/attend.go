@@ -80,7 +80,7 @@ func Attend(ctx context.Context, proc boundary.Process, c Config) (Ended, error)
 	alive, died := context.WithCancel(ctx)
 	defer died()
 	drained := r.copyStreams(alive, over)
-	terminal, err := r.raw()
+	terminal, err := r.enterRawMode()
 	if err != nil {
 		proc.Kill("")
 	}

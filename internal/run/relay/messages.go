@@ -27,7 +27,7 @@ func (r *relay) passMessages(alive context.Context) error {
 	in, out := r.proc.Stdin(), r.proc.Stdout()
 	if in == nil || out == nil {
 		r.proc.Kill("")
-		return errors.New("a server of messages needs pipes for its input and output")
+		return errors.New("an MCP server needs pipes for its input and output")
 	}
 	defer out.Close()
 	program := r.Argv[0]

@@ -24,7 +24,7 @@ func Listen(publish []policy.Port) (*Ports, error) {
 			p.Close()
 			return nil, &PortError{Port: port, Err: err}
 		}
-		p.add(l)
+		p.track(l)
 		p.inside[l] = port.Inside
 	}
 	return p, nil
@@ -62,7 +62,7 @@ type Ports struct {
 	closed bool
 }
 
-func (p *Ports) add(c io.Closer) {
+func (p *Ports) track(c io.Closer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -99,7 +99,7 @@ func (p *Ports) accept(l net.Listener, proc boundary.Process, inside int) {
 		if err != nil {
 			continue
 		}
-		p.add(outer)
+		p.track(outer)
 		p.wg.Go(func() { p.join(outer, proc, inside) })
 	}
 }
@@ -111,7 +111,7 @@ func (p *Ports) join(outer net.Conn, proc boundary.Process, inside int) {
 	if err != nil {
 		return // nothing listens inside: the caller sees the connection end
 	}
-	p.add(inner)
+	p.track(inner)
 	defer p.drop(inner)
 	done := make(chan struct{})
 	go func() {

@@ -28,13 +28,13 @@ type Streams struct {
 
 // AddTo says in a launch which of the command's streams are terminals.
 func (s Streams) AddTo(spec *boundary.Spec) {
-	spec.In, spec.Out, spec.Err = stream(s.InTerminal), stream(s.OutTerminal), stream(s.ErrTerminal)
+	spec.In, spec.Out, spec.Err = streamKind(s.InTerminal), streamKind(s.OutTerminal), streamKind(s.ErrTerminal)
 	if s.Console != nil {
 		spec.Size = s.Console.Size()
 	}
 }
 
-func stream(terminal bool) boundary.Stream {
+func streamKind(terminal bool) boundary.Stream {
 	if terminal {
 		return boundary.Terminal
 	}
@@ -101,7 +101,7 @@ func (r *relay) copyStreams(alive context.Context, over <-chan struct{}) (draine
 		go relayInput(r.proc, r.Streams.In) // which may outlast the run
 	}
 	return func() error {
-		if err := passedOn(&outputs, over); err != nil {
+		if err := waitForOutputs(&outputs, over); err != nil {
 			return err
 		}
 		if broken != nil {
@@ -114,15 +114,15 @@ func (r *relay) copyStreams(alive context.Context, over <-chan struct{}) (draine
 	}
 }
 
-// passedOn waits for the outputs, but not longer than until over is closed.
-func passedOn(outputs *sync.WaitGroup, over <-chan struct{}) error {
+// waitForOutputs waits for the outputs, but not longer than until over is closed.
+func waitForOutputs(outputs *sync.WaitGroup, over <-chan struct{}) error {
 	passed := make(chan struct{})
 	go func() { outputs.Wait(); close(passed) }()
 	select {
 	case <-passed:
 		return nil
 	case <-over: // what waits for a reader still is lost
-		return &OutputError{errors.New("its reader did not take it before the run had to end")}
+		return &OutputError{errors.New("its reader did not read it before the run had to end")}
 	}
 }
 

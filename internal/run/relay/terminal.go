@@ -17,8 +17,9 @@ type rawMode struct {
 	restore func()
 }
 
-// raw passes every key on as it is, when the command's input is a terminal.
-func (r *relay) raw() (*rawMode, error) {
+// enterRawMode switches the user's terminal to raw mode, when the command's input is a
+// terminal: every key is passed on as it is.
+func (r *relay) enterRawMode() (*rawMode, error) {
 	m := &rawMode{}
 	if !r.Streams.InTerminal || r.proc.Terminal() == nil {
 		return m, nil

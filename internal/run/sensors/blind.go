@@ -81,7 +81,7 @@ func (b blinding) declare(e event.Event) error {
 	case e.Action == event.FileLookup && e.Detail["names"] != "":
 		return b.set.blind(event.BlindLookups, "so many different names were asked for at once that some are only counted", "how many they were, by process")
 	case e.Detail["compared"] == "no":
-		return b.set.blind(event.BlindChanges, "what a call did could not be held against what is said of it: the first such event says why", "the path that it was made with")
+		return b.set.blind(event.BlindChanges, "what a call did could not be compared with what is recorded of it: the first such event says why", "the path that it was made with")
 	case e.Action == event.HoneyRead && e.Detail["lost"] != "":
 		return b.set.blind(event.BlindHoney, "the kernel's queue overflowed, and some of its reports are lost", "")
 	}

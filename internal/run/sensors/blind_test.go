@@ -58,7 +58,7 @@ func TestWhatIsNotSeenIsDeclared(t *testing.T) {
 		emit    func(*Set, *bus.Bus)
 		verdict string
 		reasons []string // of the verification
-		said    string   // at the end of the run
+		ending  string   // at the end of the run
 	}{
 		{"every sensor is there", policy.RecordStandard, all(), nil, "COMPLETE", nil, ""},
 		{"no file system at the root", policy.RecordStandard, &Set{calls: new(supervise.Supervisor)}, nil, "PARTIAL",
@@ -94,7 +94,7 @@ func TestWhatIsNotSeenIsDeclared(t *testing.T) {
 				t.Errorf("%s: %s, want %q", c.name, p, c.reasons[i])
 			}
 		}
-		if lack != (bus.Lack{}) != (c.verdict != "COMPLETE") || lack != (bus.Lack{}) && lack.Verdict != c.verdict || !strings.HasPrefix(lack.Reason, c.said) {
+		if lack != (bus.Lack{}) != (c.verdict != "COMPLETE") || lack != (bus.Lack{}) && lack.Verdict != c.verdict || !strings.HasPrefix(lack.Reason, c.ending) {
 			t.Errorf("%s: the run says %+v", c.name, lack)
 		}
 	}

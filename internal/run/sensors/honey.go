@@ -29,7 +29,7 @@ func newHoneytokens(plan policy.Plan, b *bus.Bus) ([]honey.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files = slices.DeleteFunc(files, func(f honey.File) bool { return taken(plan, f) })
+	files = slices.DeleteFunc(files, func(f honey.File) bool { return isUnusable(plan, f) })
 	for _, f := range files {
 		for _, secret := range f.Secrets {
 			b.Secrets().Hold("honey-"+f.Kind, secret)
@@ -48,9 +48,9 @@ func (s *Set) Decoys() (out []egress.Decoy) {
 	return out
 }
 
-// taken reports whether the user has something where a honeytoken would be,
+// isUnusable reports whether the user has something where a honeytoken would be,
 // or honest tools of this run read its kind.
-func taken(plan policy.Plan, f honey.File) bool {
+func isUnusable(plan policy.Plan, f honey.File) bool {
 	dir, home := filepath.Dir(f.Path), plan.Identity.Home
 	near := func(path string) bool { // it is there, or could be read as something of the user's
 		return path != "" && (paths.Within(path, f.Path) || dir != home && paths.Within(dir, path))
@@ -76,9 +76,9 @@ func addHoneytokens(spec *boundary.Spec, files []honey.File) {
 	}
 }
 
-// served are the honeytokens that the tripwire has among its files: it reports the
-// processes that touch them.
-func (s *Set) served(made []boundary.Entry) supervise.Honeytokens {
+// servedHoneytokens returns the honeytokens that the tripwire has among its files: it
+// reports the processes that touch them.
+func (s *Set) servedHoneytokens(made []boundary.Entry) supervise.Honeytokens {
 	out := supervise.Honeytokens{Details: map[string]map[string]string{}, Sink: s.config.Bus.Sensor(event.Honey)}
 	for _, f := range s.honey {
 		if slices.ContainsFunc(made, func(e boundary.Entry) bool { return e.Path == f.Path }) {

@@ -32,7 +32,7 @@ func (s *Set) open(w boundary.Watch) error {
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First, Level: levels[s.config.Plan.Record.Level], Uncompared: w.Uncompared,
 		View: supervise.View{Trees: w.Trees, UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal},
 		Gate: rules.Gate, Wants: s.wants, About: rules.MayConcern,
-		Carry: s.carry(), HiddenByView: s.hiddenByView, Asked: s.place.Personal, Quiet: probed, Ordinary: s.ordinary, Marked: s.marked,
+		Carry: s.carry(), HiddenByView: s.hiddenByView, Asked: s.place.Personal, Quiet: probed, Ordinary: s.isOrdinary, Marked: s.hasMarks,
 		Sink: blinding{hooking{sink, s}, s}, Hashes: filepath.Join(s.config.State, "hashes"), Failed: s.config.Bus.Fail,
 	})
 	if err != nil {
@@ -68,11 +68,11 @@ func (s *Set) openRoot(d boundary.RootDevice) error {
 	for i, e := range d.Made {
 		made[i] = supervise.Entry(e)
 	}
-	honeytokens := s.served(d.Made)
+	honeytokens := s.servedHoneytokens(d.Made)
 	root, err := supervise.NewTripwire(supervise.TripwireConfig{
 		Device: d.File, Root: d.First, UID: d.UID, GID: d.GID,
-		Private: d.Private, Made: made, Honeytokens: honeytokens, Charge: d.Charge, Covers: d.Covers, Rule: s.hiding, Reads: s.config.Plan.Record.Level == policy.RecordFull,
-		Sink: blinding{s.config.Bus.Sensor(event.Tripwire), s}, Quiet: probed, Ordinary: s.ordinary, Process: s.process, Marked: s.marked, Failed: s.config.Bus.Fail,
+		Private: d.Private, Made: made, Honeytokens: honeytokens, Charge: d.Charge, Covers: d.Covers, Rule: s.hidingRule, Reads: s.config.Plan.Record.Level == policy.RecordFull,
+		Sink: blinding{s.config.Bus.Sensor(event.Tripwire), s}, Quiet: probed, Ordinary: s.isOrdinary, Process: s.process, Marked: s.hasMarks, Failed: s.config.Bus.Fail,
 	})
 	if err != nil {
 		return err
@@ -91,14 +91,14 @@ func (s *Set) store(dir *os.File) error {
 	return s.root.Store(dir)
 }
 
-func (s *Set) sealed() {
+func (s *Set) seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.root.Seal()
 }
 
-// hiding is the rule that hides a path.
-func (s *Set) hiding(path string) string {
+// hidingRule returns the rule that hides a path.
+func (s *Set) hidingRule(path string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range slices.Backward(s.trees) {
@@ -137,18 +137,18 @@ type hooking struct {
 // Observe implements supervise.Sink.
 func (h hooking) Observe(e event.Event) error {
 	err := h.Sensor.Observe(e)
-	h.pass(e)
+	h.notifyTools(e)
 	return err
 }
 
 // Emit implements supervise.Sink.
 func (h hooking) Emit(e event.Event) error {
 	err := h.Sensor.Emit(e)
-	h.pass(e)
+	h.notifyTools(e)
 	return err
 }
 
-func (h hooking) pass(e event.Event) {
+func (h hooking) notifyTools(e event.Event) {
 	if e.Action != event.ProcExec && e.Action != event.ProcExit {
 		return
 	}

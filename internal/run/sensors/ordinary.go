@@ -24,13 +24,13 @@ var probed = []string{
 	"/sys/kernel", "/etc/machine-id", "/etc/gcrypt", "/etc/pkcs11", "/etc/crypto-policies",
 }
 
-// ordinary reports whether the boundary kept nothing from the caller of a look-up in a
+// isOrdinary reports whether the boundary kept nothing from the caller of a look-up in a
 // private directory: the host has no such name either, and the name is not one that
 // holds credentials. If the first missing name is a directory of the user's, the
 // boundary kept it, whatever is in it.
-func (s *Set) ordinary(e event.Event, missing string) bool {
+func (s *Set) isOrdinary(e event.Event, missing string) bool {
 	path := cmp.Or(e.Resolved, e.Object)
-	if !s.private(path) {
+	if !s.isPrivate(path) {
 		return false
 	}
 	if e.Detail["creates"] != "" { // recorded as the call that creates it
@@ -50,16 +50,16 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// private reports whether the run has its own tree in the place of a path.
-func (s *Set) private(path string) bool {
+// isPrivate reports whether the run has its own tree in the place of a path.
+func (s *Set) isPrivate(path string) bool {
 	return boundary.InTrees(path, boundary.ScratchTrees(s.place.Home))
 }
 
 // hiddenByView reports whether a path that is missing in a private directory is not
 // ordinary.
 func (s *Set) hiddenByView(path string) bool {
-	return s.private(path) && !s.ordinary(event.Event{Action: event.FileLookup, Object: path}, path)
+	return s.isPrivate(path) && !s.isOrdinary(event.Event{Action: event.FileLookup, Object: path}, path)
 }
 
-// marked reports whether an event must not be hidden by a flood of others.
-func (s *Set) marked(e event.Event) bool { return len(s.place.Marks(e)) > 0 }
+// hasMarks reports whether an event must not be hidden by a flood of others.
+func (s *Set) hasMarks(e event.Event) bool { return len(s.place.Marks(e)) > 0 }

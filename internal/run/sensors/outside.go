@@ -17,12 +17,14 @@ import (
 // secrets. The paths are resolved when the first change is asked about: a run without
 // rules of consent never needs them.
 func (s *Set) carry() func(op, path string) error {
-	judge := sync.OnceValue(func() func(op, path string) error { return supervise.Outside(protected(s.plan, s.config.Protected)) })
+	judge := sync.OnceValue(func() func(op, path string) error {
+		return supervise.Outside(protectedPaths(s.plan, s.config.Protected))
+	})
 	return func(op, path string) error { return judge()(op, path) }
 }
 
-// protected are the paths that are never changed from inside, and what they lead to.
-func protected(plan policy.Plan, own []string) (real []string) {
+// protectedPaths returns the paths that are never changed from inside, and what they lead to.
+func protectedPaths(plan policy.Plan, own []string) (real []string) {
 	all := slices.Clone(own)
 	if dir, err := os.UserConfigDir(); err == nil {
 		all = append(all, filepath.Join(dir, "holdfast"))

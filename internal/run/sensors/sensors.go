@@ -73,9 +73,9 @@ func (s *Set) AddTo(spec *boundary.Spec) {
 	if !s.config.Bus.Recording() || spec.Plan.Record.Level == policy.RecordOff {
 		return
 	}
-	spec.Observe = &boundary.Observation{Level: spec.Plan.Record.Level, Open: s.open, Root: s.openRoot, Store: s.store, Sealed: s.sealed}
+	spec.Observe = &boundary.Observation{Level: spec.Plan.Record.Level, Open: s.open, Root: s.openRoot, Store: s.store, Sealed: s.seal}
 	denials, err := supervise.NewLandlockAudit(supervise.LandlockConfig{
-		Sink: s.config.Bus.Sensor(event.Landlock), Process: s.process, Marked: s.marked, Failed: s.config.Bus.Fail,
+		Sink: s.config.Bus.Sensor(event.Landlock), Process: s.process, Marked: s.hasMarks, Failed: s.config.Bus.Fail,
 	})
 	if err != nil { // not root, or the host keeps no audit records: there is no completeness check then
 		return

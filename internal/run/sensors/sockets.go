@@ -41,7 +41,7 @@ func (s *sockets) close() {
 	}
 }
 
-var errNoTable = errors.New("there is no table of sockets")
+var errNoTable = errors.New("the kernel has no socket table")
 
 // Structures of linux/inet_diag.h behind a struct nlmsghdr.
 const (
@@ -75,13 +75,13 @@ func (s *sockets) ask(fd int, local, remote netip.AddrPort) (string, error) {
 	s.asked++
 	kernel := &unix.SockaddrNetlink{Family: unix.AF_NETLINK}
 	if err := unix.Sendto(fd, question(s.asked, local, remote), unix.MSG_DONTWAIT, kernel); err != nil {
-		return "", fmt.Errorf("asking for a socket: %w", err)
+		return "", fmt.Errorf("querying a socket: %w", err)
 	}
 	answer := make([]byte, 1<<10)
 	for {
 		n, from, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
 		if err != nil {
-			return "", fmt.Errorf("asking for a socket: %w", err)
+			return "", fmt.Errorf("querying a socket: %w", err)
 		}
 		sender, ok := from.(*unix.SockaddrNetlink)
 		if !ok || sender.Pid != 0 || n < unix.NLMSG_HDRLEN || binary.NativeEndian.Uint32(answer[8:]) != s.asked {

@@ -48,7 +48,7 @@ func (s *Session) leaveAftermath(r workspace.Report) error {
 		err = writeState(filepath.Join(s.dir, aftermathFile), data)
 	}
 	if err != nil {
-		return fmt.Errorf("writing down what a killed run left: %w", err)
+		return fmt.Errorf("recording what a killed run left: %w", err)
 	}
 	s.keep = true
 	return nil

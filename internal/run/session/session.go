@@ -56,7 +56,7 @@ func Open(state string) (*Session, error) {
 	}
 	// The plan keeps the state out of view by its path.
 	if st, err := os.Lstat(all); err != nil || !st.IsDir() {
-		return nil, &policy.StateError{Dir: state, Err: cmp.Or(err, fmt.Errorf("%s is a link", all))}
+		return nil, &policy.StateError{Dir: state, Err: cmp.Or(err, fmt.Errorf("%s is a symbolic link", all))}
 	}
 	id := make([]byte, 6)
 	rand.Read(id)

@@ -50,7 +50,7 @@ func reviewOf(session string) string {
 func (s *Session) openView(ctx context.Context, plan policy.Plan) (*view, error) {
 	var st syscall.Stat_t
 	if err := syscall.Stat(plan.Workspace, &st); err != nil {
-		return nil, fmt.Errorf("looking at the workspace: %w", err)
+		return nil, fmt.Errorf("reading the workspace: %w", err)
 	}
 	v := &view{dir: reviewOf(s.dir), began: time.Now()}
 	if err := v.make(st); err != nil {
@@ -61,7 +61,7 @@ func (s *Session) openView(ctx context.Context, plan policy.Plan) (*view, error)
 		Session: filepath.Base(s.dir), Workspace: workspace.Name(plan.Workspace), Dev: st.Dev, Ino: st.Ino,
 		Mode: workspace.ReviewOverlay, State: workspace.ReviewRunning, Begun: v.began.UTC(),
 	}
-	v.apart(plan)
+	v.noteMounts(plan)
 	if err := v.record.Begin(v.dir); err != nil {
 		v.drop()
 		return nil, err
@@ -120,8 +120,8 @@ func (v *view) make(st syscall.Stat_t) error {
 	return os.Chtimes(upper, time.Time{}, time.Unix(st.Mtim.Unix()))
 }
 
-// apart notes the paths of the workspace over which something else is mounted.
-func (v *view) apart(plan policy.Plan) {
+// noteMounts notes the paths of the workspace over which something else is mounted.
+func (v *view) noteMounts(plan policy.Plan) {
 	note := func(path string) {
 		if rel, below := paths.Rel(plan.Workspace, path); below {
 			v.record.Apart = append(v.record.Apart, workspace.Name(rel))

@@ -37,34 +37,34 @@ func (u User) watch(b *workspace.Budget) (done func()) {
 			case <-ended:
 				return
 			case <-tick.C:
-				u.tell(fmt.Sprintf("looking through what the run left: %d files so far, in %s", b.Files(), b.At()))
+				u.reportProgress(fmt.Sprintf("examining what the run left: %d files so far, in %s", b.Files(), b.At()))
 			case s := <-u.Signals:
-				asked = u.interrupted(b, s, asked)
+				asked = u.handleSignal(b, s, asked)
 			}
 		}
 	})
 	return func() { close(ended); watcher.Wait() }
 }
 
-// interrupted answers a signal that arrives while a run is settled.
-func (u User) interrupted(b *workspace.Budget, s os.Signal, asked bool) bool {
+// handleSignal answers a signal that arrives while a run is settled.
+func (u User) handleSignal(b *workspace.Budget, s os.Signal, asked bool) bool {
 	switch {
 	case s == syscall.SIGTERM || s == syscall.SIGINT && asked:
 		b.Stop()
-		u.tell("ended: what was not looked at is listed as unexamined")
+		u.reportProgress("ended: what was not examined is listed as unexamined")
 	case s == syscall.SIGINT:
 		left := "what is left to do"
 		if trees := b.Left(); len(trees) > 0 {
-			left = "what was not looked at in " + strings.Join(trees, ", ")
+			left = "what was not examined in " + strings.Join(trees, ", ")
 		}
-		u.tell(fmt.Sprintf("still looking through what the run left: %d files so far, in %s; ended now, %s would stay unexamined, "+
+		u.reportProgress(fmt.Sprintf("still examining what the run left: %d files so far, in %s; ended now, %s would stay unexamined, "+
 			"with whatever the host would execute in it: Ctrl-C again ends it", b.Files(), b.At(), left))
 		return true
 	}
 	return asked
 }
 
-func (u User) tell(line string) {
+func (u User) reportProgress(line string) {
 	if u.Progress != nil {
 		u.Progress(line)
 	}

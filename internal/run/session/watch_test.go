@@ -17,8 +17,8 @@ import (
 // second one ends settling, and what was not looked at is listed.
 func TestInterruptedSettling(t *testing.T) {
 	signals := make(chan os.Signal)
-	var said []string
-	u := User{signals, func(line string) { said = append(said, line) }}
+	var lines []string
+	u := User{signals, func(line string) { lines = append(lines, line) }}
 	b := workspace.NewBudget()
 	b.Expect("/one", "/two")
 	done := u.watch(b)
@@ -26,8 +26,8 @@ func TestInterruptedSettling(t *testing.T) {
 	signals <- syscall.SIGUSR1
 	signals <- syscall.SIGINT
 	done()
-	if len(said) != 2 || !strings.Contains(said[0], "/one, /two would stay unexamined") || !strings.Contains(said[1], "is listed") {
-		t.Errorf("said %q", said)
+	if len(lines) != 2 || !strings.Contains(lines[0], "/one, /two would stay unexamined") || !strings.Contains(lines[1], "is listed") {
+		t.Errorf("printed %q", lines)
 	}
 	s, err := Open(t.TempDir())
 	if err != nil {

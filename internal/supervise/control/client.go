@@ -29,7 +29,7 @@ func Sessions(state string) (map[string]string, error) {
 }
 
 // ErrEnded means that the run of a session is over.
-var ErrEnded = errors.New("nobody answers")
+var ErrEnded = errors.New("no run answers")
 
 // ErrSilent means that a run is there and does not answer: it is stopped, or serves as
 // many orders as it can.

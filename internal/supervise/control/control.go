@@ -104,9 +104,9 @@ func (s *server) handle(conn *net.UnixConn) {
 		}
 		switch h := s.handlers[order.Do]; {
 		case err != nil:
-			err = fmt.Errorf("the order was not understood: %w", err)
+			err = fmt.Errorf("reading the order: %w", err)
 		case h == nil:
-			err = fmt.Errorf("the order %q is not known", order.Do)
+			err = fmt.Errorf("unknown order %q", order.Do)
 		default:
 			reply, err = h(s.ctx, conn, line)
 		}
@@ -127,18 +127,18 @@ type failure struct{ Error string }
 func checkSender(conn *net.UnixConn) error {
 	who, err := sys.Peer(conn)
 	if err != nil {
-		return fmt.Errorf("asking who gives the order: %w", err)
+		return fmt.Errorf("identifying the sender of the order: %w", err)
 	}
 	if int(who.Uid) != os.Geteuid() {
-		return errors.New("another user gives orders to this run")
+		return errors.New("the order comes from another user")
 	}
 	here, err := os.Readlink("/proc/self/ns/user")
 	if err != nil {
-		return fmt.Errorf("asking who gives the order: %w", err)
+		return fmt.Errorf("identifying the sender of the order: %w", err)
 	}
 	there, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", who.Pid))
 	if err != nil || there != here {
-		return errors.New("the order comes from another user namespace: only who is outside of every boundary may give one")
+		return errors.New("the order comes from another user namespace: only a process outside every boundary may give one")
 	}
 	return nil
 }

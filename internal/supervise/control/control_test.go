@@ -62,7 +62,7 @@ func TestOrdersFromElsewhere(t *testing.T) {
 
 func TestRootOrdersOfAnotherUser(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	orderAs(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}, "another user gives orders")
+	orderAs(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}, "from another user")
 }
 
 // orderAs gives an order as who, and wants what in the answer.

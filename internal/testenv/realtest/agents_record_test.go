@@ -49,7 +49,7 @@ var reports = map[string][]reported{
 
 // recorded compares the record of the last run with the work: it contains every
 // tool call, and each is linked to what it started.
-func (a worker) recorded(t *testing.T, p *place) {
+func (a worker) recorded(t *testing.T, p *fixture) {
 	t.Helper()
 	want, hooked := reports[a.name]
 	if !hooked {

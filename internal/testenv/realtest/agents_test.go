@@ -230,7 +230,7 @@ func (p *provider) serve(w *world) {
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.net.Certificate(w.t, hosts...)}},
 		ErrorLog:  log.New(io.Discard, "", 0), // agents disconnect
 	}
-	w.at(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
+	w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
 	w.t.Cleanup(func() { server.Close() })
 }
 
@@ -266,7 +266,7 @@ network:
 `
 
 func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
-	p := newPlace(t, w.root, testenv.Git, testenv.Node, testenv.NPM)
+	p := newFixture(t, w.root, testenv.Git, testenv.Node, testenv.NPM)
 	a.settle(p, dirs)
 	name := a.name + "-work"
 	m.add(name, p.ws, a.workOf())
@@ -314,7 +314,7 @@ func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
 
 // settle sets up the agent's user: the program in PATH, a configured home and a
 // project to clone.
-func (a worker) settle(p *place, dirs []string) {
+func (a worker) settle(p *fixture, dirs []string) {
 	p.t.Helper()
 	for i, e := range p.env {
 		if rest, ok := strings.CutPrefix(e, "PATH="); ok {
@@ -343,7 +343,7 @@ func (a worker) runPolicy() string {
 }
 
 // run starts the agent inside and returns all its output.
-func (a worker) run(p *place, dirs, argv []string, script string) string {
+func (a worker) run(p *fixture, dirs, argv []string, script string) string {
 	p.t.Helper()
 	args := []string{"run", "--policy", p.ws + "/../policy.yaml"}
 	if os.Geteuid() != 0 {
@@ -373,7 +373,7 @@ func (a worker) run(p *place, dirs, argv []string, script string) string {
 
 // goOn lets the agent continue in a second run where the first one ended: the
 // history is there, and the request contains it.
-func (a worker) goOn(t *testing.T, p *place, m *provider, dirs []string) {
+func (a worker) goOn(t *testing.T, p *fixture, m *provider, dirs []string) {
 	t.Helper()
 	name := a.name + "-more"
 	m.add(name, p.ws, []model.Step{{Op: model.Shell, Command: "echo more > {ws}/more"}})

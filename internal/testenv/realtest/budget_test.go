@@ -35,7 +35,7 @@ const countedCalls = "trace=!nanosleep,futex,epoll_pwait,epoll_wait,epoll_ctl,sc
 // other processes are examined too.
 func TestBudget(t *testing.T) {
 	testenv.Need(t, "strace", func() error { return exec.Command("strace", "-V").Run() })
-	p := newPlace(t, t.TempDir(), testenv.FUSE)
+	p := newFixture(t, t.TempDir(), testenv.FUSE)
 	p.write(map[string]string{"f": "x"})
 	least := make([]int, len(budget))
 	for range 3 {
@@ -60,7 +60,7 @@ func TestBudget(t *testing.T) {
 var tracedCall = regexp.MustCompile(`^\d+<(.*?)> (\w+)\(`)
 
 // countCalls runs holdfast, and returns how many system calls each layer made.
-func (p *place) countCalls(args ...string) []int {
+func (p *fixture) countCalls(args ...string) []int {
 	p.t.Helper()
 	trace := filepath.Join(p.t.TempDir(), "trace")
 	cmd := exec.Command("strace", append([]string{"-f", "-qq", "--decode-pids=comm", "-s0", "-e", "signal=none", "-e", countedCalls, "-o", trace, testenv.Binary(p.t)}, args...)...)

@@ -8,7 +8,7 @@ import (
 
 func compilers(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.GCC, testenv.Make)
+	p := newFixture(t, root, testenv.GCC, testenv.Make)
 	p.write(map[string]string{
 		"main.c": "#include <stdio.h>\n#include <pthread.h>\nint part(int);\nstatic void *run(void *a) { return a; }\n" +
 			"int main(void) { pthread_t t; pthread_create(&t, 0, run, 0); pthread_join(t, 0); return printf(\"sum %d\\n\", part(41)) < 0; }\n",
@@ -21,7 +21,7 @@ func compilers(t *testing.T, root string) {
 
 func archivesAndSearch(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Tar, testenv.RG)
+	p := newFixture(t, root, testenv.Tar, testenv.RG)
 	out := p.inside(`
 		mkdir -p tree/a/b
 		for i in $(seq 300); do echo "line $i needle" > tree/a/b/$i; done
@@ -41,9 +41,9 @@ func archivesAndSearch(t *testing.T, root string) {
 
 // goModule writes a module that depends on another one, and fills the home's
 // module cache from files, without a network.
-func goModule(t *testing.T, root string) *place {
+func goModule(t *testing.T, root string) *fixture {
 	t.Helper()
-	p := newPlace(t, root, testenv.Go)
+	p := newFixture(t, root, testenv.Go)
 	p.write(map[string]string{
 		"../proxy/example.org/dep/@v/list":        "v1.2.3\n",
 		"../proxy/example.org/dep/@v/v1.2.3.info": `{"Version":"v1.2.3","Time":"2024-01-02T03:04:05Z"}`,

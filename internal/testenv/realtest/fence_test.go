@@ -35,7 +35,7 @@ func TestFence(t *testing.T) {
 		return
 	}
 	testenv.Need(t, "bubblewrap", func() error { return exec.Command("bwrap", "--version").Run() })
-	p := newPlace(t, t.TempDir(), testenv.FUSE)
+	p := newFixture(t, t.TempDir(), testenv.FUSE)
 	p.write(map[string]string{"f": "x"})
 	port := listen(t)
 	for _, row := range []struct {
@@ -86,7 +86,7 @@ func listen(t *testing.T) string {
 
 // measured is the median processor time of each command, measured in a separate
 // process, which becomes the parent of the commands' orphans.
-func (p *place) measured(commands ...[]string) []time.Duration {
+func (p *fixture) measured(commands ...[]string) []time.Duration {
 	p.t.Helper()
 	text, err := json.Marshal(commands)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 
 // repository makes the repository r, with an identity, a hook and one commit,
 // and the repository lib for a submodule.
-func repository(t *testing.T, root string) *place {
+func repository(t *testing.T, root string) *fixture {
 	t.Helper()
-	p := newPlace(t, root, testenv.Git)
+	p := newFixture(t, root, testenv.Git)
 	p.bare(`
 		for r in r lib; do
 			git init -q -b main $r

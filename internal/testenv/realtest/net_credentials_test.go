@@ -43,7 +43,7 @@ func privateSite(t *testing.T, repositories string) http.Handler {
 
 // identified are requests to the private site: each program sends a token from a
 // variable in its own way.
-var identified = []errand{
+var identified = []download{
 	{
 		name: "curl", needs: []testenv.Feature{testenv.Curl},
 		script: `
@@ -142,8 +142,8 @@ network:
     - {host: files.example.org}
 `
 
-func (e errand) identify(t *testing.T, w *world, way way) {
-	p := newPlace(t, w.root, e.needs...)
+func (e download) identify(t *testing.T, w *world, way way) {
+	p := newFixture(t, w.root, e.needs...)
 	p.env = append(p.env, "API_TOKEN="+token)
 	p.write(e.files)
 	script := strings.ReplaceAll(e.script, "{way}", way.name)
@@ -166,7 +166,7 @@ func (e errand) identify(t *testing.T, w *world, way way) {
 }
 
 // guarded runs a script under the policy with the token.
-func (p *place) guarded(script string) (out, complaint string) {
+func (p *fixture) guarded(script string) (out, complaint string) {
 	p.t.Helper()
 	p.write(map[string]string{"../policy.yaml": tokenPolicy})
 	return p.both(testenv.Binary(p.t), "run", "--policy", p.ws+"/../policy.yaml", "--", "sh", "-euc", script)
@@ -174,7 +174,7 @@ func (p *place) guarded(script string) (out, complaint string) {
 
 // astray sends the token to wrong places.
 func astray(t *testing.T, w *world) {
-	p := newPlace(t, w.root, testenv.Curl)
+	p := newFixture(t, w.root, testenv.Curl)
 	p.env = append(p.env, "API_TOKEN="+token)
 	script := `
 		send() { curl -sS -o /dev/null -w '%{http_code} ' "$@"; }

@@ -133,7 +133,7 @@ func TestNetworkRefusals(t *testing.T) {
 }
 
 func (a attempt) run(t *testing.T, w *world) {
-	p := newPlace(t, w.root, testenv.Curl, testenv.Python)
+	p := newFixture(t, w.root, testenv.Curl, testenv.Python)
 	script := strings.ReplaceAll(a.script, "{ip}", addresses[filesHost])
 	if got := p.bare(script); got != a.bare {
 		t.Fatalf("without a boundary: %q, want %q", got, a.bare)
@@ -150,7 +150,7 @@ func (a attempt) run(t *testing.T, w *world) {
 
 // twoRuns lets one run try to use the proxies, names and addresses of another.
 func twoRuns(t *testing.T, w *world) {
-	p := newPlace(t, w.root, testenv.Curl)
+	p := newFixture(t, w.root, testenv.Curl)
 	ctx, cancel := context.WithTimeout(t.Context(), slow)
 	defer cancel()
 	first := p.command(ctx, testenv.Binary(t), "run", "--allow", filesHost, "--", "sh", "-euc", `
@@ -176,7 +176,7 @@ func twoRuns(t *testing.T, w *world) {
 	address = strings.TrimSpace(address)
 
 	beside := t.TempDir()
-	second := newPlace(t, beside, testenv.Curl)
+	second := newFixture(t, beside, testenv.Curl)
 	got := second.inside(`
 		getent hosts files.example.org || echo no name
 		curl -sS -k -m 20 --connect-to files.example.org:443:`+address+`:443 https://files.example.org/hello || echo no address

@@ -38,7 +38,7 @@ func TestNetworkPrograms(t *testing.T) {
 		testenv.NoLeaks(t, root)
 		w := newWorld(t, n, root)
 		w.nameServer() // without it, programs that also ask for IPv6 wait for an answer
-		for _, e := range errands {
+		for _, e := range downloads {
 			for _, way := range ways {
 				if e.plain && way.inspect || e.same && way.bare || e.same && !e.plain && !way.inspect {
 					continue // nothing to terminate; run by the other ways; nothing that could change
@@ -52,8 +52,8 @@ func TestNetworkPrograms(t *testing.T) {
 	})
 }
 
-func (e errand) run(t *testing.T, w *world, way way) {
-	p := newPlace(t, w.root, e.needs...)
+func (e download) run(t *testing.T, w *world, way way) {
+	p := newFixture(t, w.root, e.needs...)
 	p.write(w.files)
 	p.write(e.files)
 	if e.client {
@@ -90,7 +90,7 @@ func (e errand) run(t *testing.T, w *world, way way) {
 }
 
 // flags are the options that let the boundary allow the errand.
-func (e errand) flags(p *place, way way) (flags []string) {
+func (e download) flags(p *fixture, way way) (flags []string) {
 	if way.inspect {
 		p.write(map[string]string{"../policy.yaml": fmt.Sprintf(
 			"version: 1\nextends: local\nnetwork:\n  allow:\n    - {host: %s, inspect: true}\n", e.host)})

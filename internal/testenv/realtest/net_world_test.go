@@ -97,11 +97,11 @@ func (w *world) serve(name string, serve func(net.Listener) error) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.at(net.JoinHostPort(addresses[host], port), serve)
+	w.serveAt(net.JoinHostPort(addresses[host], port), serve)
 }
 
-// at listens at an address, and serves until the test ends.
-func (w *world) at(addr string, serve func(net.Listener) error) {
+// serveAt listens at an address, and serves until the test ends.
+func (w *world) serveAt(addr string, serve func(net.Listener) error) {
 	w.t.Helper()
 	l, err := w.net.Listen(addr)
 	if err != nil {
@@ -122,7 +122,7 @@ func (w *world) repositories(dir string) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		w.t.Fatal(err)
 	}
-	p := &place{t: w.t, home: dir, ws: dir, env: append(testenv.HomeEnv(dir), "PATH="+os.Getenv("PATH"))}
+	p := &fixture{t: w.t, home: dir, ws: dir, env: append(testenv.HomeEnv(dir), "PATH="+os.Getenv("PATH"))}
 	script := `
 		git init -q -b main first
 		git -C first -c user.name=s -c user.email=s@example.org commit -q --allow-empty -m first`
@@ -142,7 +142,7 @@ func (w *world) ssh(repositories string) {
 	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(filepath.Dir(w.root), 0o755)); err != nil {
 		w.t.Fatal(err)
 	}
-	p := &place{t: w.t, home: dir, ws: dir, env: []string{"PATH=" + os.Getenv("PATH")}}
+	p := &fixture{t: w.t, home: dir, ws: dir, env: []string{"PATH=" + os.Getenv("PATH")}}
 	p.write(map[string]string{"config": "HostKey " + dir + "/host\nAuthorizedKeysFile " + dir + "/identity.pub\nStrictModes no\nUsePAM no\nPidFile none\n" +
 		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nLogLevel QUIET\n"})
 	p.bare(`ssh-keygen -q -t ed25519 -N '' -f host; ssh-keygen -q -t ed25519 -N '' -f identity`)

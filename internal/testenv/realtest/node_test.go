@@ -18,7 +18,7 @@ import (
 
 func nodeThreads(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Node)
+	p := newFixture(t, root, testenv.Node)
 	p.write(map[string]string{"app.js": `
 const { Worker, isMainThread, parentPort } = require('worker_threads');
 const { execFileSync, fork } = require('child_process');
@@ -44,7 +44,7 @@ if (!isMainThread) {
 // installs and tests inside from the cache only.
 func npm(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Node, testenv.NPM)
+	p := newFixture(t, root, testenv.Node, testenv.NPM)
 	registry := httptest.NewServer(onePackage(t))
 	p.write(map[string]string{
 		"package.json": `{"name":"app","version":"1.0.0","scripts":{"test":"leftover && node test.js"},"dependencies":{"leftover":"1.0.0"}}`,

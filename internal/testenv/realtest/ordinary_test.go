@@ -18,7 +18,7 @@ import (
 type ordinary struct {
 	name    string
 	needs   []testenv.Feature
-	prepare func(p *place) []string // makes the input, outside, and returns flags; nil for nothing
+	prepare func(p *fixture) []string // makes the input, outside, and returns flags; nil for nothing
 	script  string
 }
 
@@ -34,7 +34,7 @@ func TestOrdinarySessionsRaiseNoAlert(t *testing.T) {
 	testenv.NoLeaks(t, root)
 	for _, s := range ordinarySessions() {
 		t.Run(s.name, func(t *testing.T) {
-			p := newPlace(t, root, s.needs...)
+			p := newFixture(t, root, s.needs...)
 			var flags []string
 			if s.prepare != nil {
 				flags = s.prepare(p)
@@ -88,7 +88,7 @@ func TestDishonestSessionRaisesAlert(t *testing.T) {
 	root := t.TempDir()
 	testenv.NoLeaks(t, root)
 	t.Run("credentials", func(t *testing.T) {
-		p := newPlace(t, root)
+		p := newFixture(t, root)
 		p.inside(`cat ~/.aws/credentials ~/.git-credentials >/dev/null 2>&1 || true`)
 		for _, a := range p.alerts() {
 			if slices.Index(severities, a.Severity) > slices.Index(severities, loudest) {
@@ -106,7 +106,7 @@ type raised struct {
 }
 
 // alerts are the alerts of all runs in this place.
-func (p *place) alerts() []raised {
+func (p *fixture) alerts() []raised {
 	p.t.Helper()
 	var all []raised
 	out := p.execute(testenv.Binary(p.t), "alerts", "--all", "--json")
@@ -125,7 +125,7 @@ func (p *place) alerts() []raised {
 
 // served answers every request on a loopback port of the host that the run may
 // reach.
-func served(p *place) []string {
+func served(p *fixture) []string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "answer to %s\n", r.URL.Path)
 	}))
@@ -136,15 +136,15 @@ func served(p *place) []string {
 }
 
 // files prepares a session that needs only files.
-func files(all map[string]string) func(*place) []string {
-	return func(p *place) []string {
+func files(all map[string]string) func(*fixture) []string {
+	return func(p *fixture) []string {
 		p.write(all)
 		return nil
 	}
 }
 
 // committed prepares a repository with some history.
-func committed(p *place) []string {
+func committed(p *fixture) []string {
 	p.bare(`
 		git init -q -b main r
 		cd r
@@ -156,7 +156,7 @@ func committed(p *place) []string {
 
 // cachedPackage fills npm's cache from a registry on loopback that is then
 // stopped.
-func cachedPackage(p *place) []string {
+func cachedPackage(p *fixture) []string {
 	registry := httptest.NewServer(onePackage(p.t))
 	defer registry.Close()
 	p.write(map[string]string{

@@ -48,14 +48,14 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// place is a home directory and, beside it, a workspace.
-type place struct {
+// fixture is a home directory and, beside it, a workspace.
+type fixture struct {
 	t        *testing.T
 	home, ws string
 	env      []string
 }
 
-func newPlace(t *testing.T, root string, needs ...testenv.Feature) *place {
+func newFixture(t *testing.T, root string, needs ...testenv.Feature) *fixture {
 	t.Helper()
 	testenv.Need(t, testenv.UserNS, nil)
 	for _, f := range needs {
@@ -65,7 +65,7 @@ func newPlace(t *testing.T, root string, needs ...testenv.Feature) *place {
 	if err := os.Mkdir(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := &place{t: t, home: filepath.Join(root, "home"), ws: filepath.Join(root, "ws")}
+	p := &fixture{t: t, home: filepath.Join(root, "home"), ws: filepath.Join(root, "ws")}
 	for _, dir := range []string{p.home, p.ws} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -81,7 +81,7 @@ func newPlace(t *testing.T, root string, needs ...testenv.Feature) *place {
 
 // write makes files below the workspace, by name and content; one that begins
 // with "#!" is executable.
-func (p *place) write(files map[string]string) {
+func (p *fixture) write(files map[string]string) {
 	p.t.Helper()
 	for name, text := range files {
 		path := filepath.Join(p.ws, name)
@@ -98,7 +98,7 @@ func (p *place) write(files map[string]string) {
 	}
 }
 
-func (p *place) read(name string) string {
+func (p *fixture) read(name string) string {
 	p.t.Helper()
 	data, err := os.ReadFile(filepath.Join(p.ws, name))
 	if err != nil {
@@ -109,26 +109,26 @@ func (p *place) read(name string) string {
 
 // bare runs a shell script in the workspace without holdfast and returns its
 // output.
-func (p *place) bare(script string, args ...string) string {
+func (p *fixture) bare(script string, args ...string) string {
 	p.t.Helper()
 	return p.execute("sh", append([]string{"-euc", script}, args...)...)
 }
 
 // inside runs a shell script in the workspace under holdfast, with its flags.
-func (p *place) inside(script string, flags ...string) string {
+func (p *fixture) inside(script string, flags ...string) string {
 	p.t.Helper()
 	args := append([]string{"run"}, flags...)
 	return p.execute(testenv.Binary(p.t), append(args, "--", "sh", "-euc", script)...)
 }
 
-func (p *place) execute(name string, args ...string) string {
+func (p *fixture) execute(name string, args ...string) string {
 	p.t.Helper()
 	out, _ := p.both(name, args...)
 	return out
 }
 
 // both returns the standard output and the standard error.
-func (p *place) both(name string, args ...string) (string, string) {
+func (p *fixture) both(name string, args ...string) (string, string) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), slow)
 	defer cancel()
@@ -144,7 +144,7 @@ func (p *place) both(name string, args ...string) (string, string) {
 	return out.String(), complaint.String()
 }
 
-func (p *place) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+func (p *fixture) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.Env = p.ws, append(p.env, "PWD="+p.ws)
 	cmd.WaitDelay = 5 * time.Second

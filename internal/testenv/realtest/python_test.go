@@ -8,7 +8,7 @@ import (
 
 func pythonVenv(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Python)
+	p := newFixture(t, root, testenv.Python)
 	p.write(map[string]string{"app.py": "import sys, sqlite3, ssl, json\nprint('prefix', sys.prefix != sys.base_prefix)\n"})
 	contains(t, p.inside(`python3 -m venv env; env/bin/python app.py; env/bin/python -m pip --version; . env/bin/activate; python -c 'print("active")'`), "prefix True", "pip ", "active")
 	contains(t, p.inside(`env/bin/python app.py`), "prefix True")
@@ -16,7 +16,7 @@ func pythonVenv(t *testing.T, root string) {
 
 func pythonMultiprocessing(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Python)
+	p := newFixture(t, root, testenv.Python)
 	p.write(map[string]string{"app.py": `import concurrent.futures, multiprocessing as m, subprocess, tempfile, threading
 
 def square(n):

@@ -24,7 +24,7 @@ git reset -q --hard HEAD~1; git fsck; git clean -fdq`
 func reviewTools(policy string) func(t *testing.T, root string) {
 	return func(t *testing.T, root string) {
 		t.Parallel()
-		p := newPlace(t, root, testenv.Git)
+		p := newFixture(t, root, testenv.Git)
 		p.write(map[string]string{"src/a": "a\n", "src/sub/c": "c\n", "review.yaml": policy})
 		p.bare(`
 			mv review.yaml ../home/review.yaml
@@ -43,7 +43,7 @@ func reviewTools(policy string) func(t *testing.T, root string) {
 // jobWithOutput builds from a read-only source.
 func jobWithOutput(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Go)
+	p := newFixture(t, root, testenv.Go)
 	p.write(map[string]string{"go.mod": "module example.org/job\n\ngo 1.24\n", "main.go": "package main\n\nfunc main() { println(\"built\") }\n"})
 	before := p.bare("find . -printf '%P %m %s %T@\\n' | sort")
 	p.inside(`

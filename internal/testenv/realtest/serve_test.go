@@ -27,7 +27,7 @@ func freePort(t *testing.T) int {
 
 func devServer(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Node)
+	p := newFixture(t, root, testenv.Node)
 	p.write(map[string]string{
 		"page":      "version 1",
 		"server.js": "const fs = require('fs');\nrequire('http').createServer((q, a) => a.end(q.url + ' ' + fs.readFileSync('page'))).listen(3000, '127.0.0.1');\n",
@@ -81,7 +81,7 @@ func get(t *testing.T, port int, path string) string {
 // Chromium's own sandbox needs what the boundary refuses, so it runs without.
 func chromium(t *testing.T, root string) {
 	t.Parallel()
-	p := newPlace(t, root, testenv.Chromium)
+	p := newFixture(t, root, testenv.Chromium)
 	p.write(map[string]string{"page.html": "<!doctype html><title>t</title><p id=p>before</p><script>p.textContent = 'computed ' + (6 * 7)</script>"})
 	out := p.inside(`chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$PWD/page.html" 2>chromium.log`)
 	contains(t, out, "computed 42")

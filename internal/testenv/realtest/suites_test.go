@@ -13,7 +13,7 @@ import (
 // realModule copies a published module from the module cache into mod, with its
 // own tests, which need nothing else. Holdfast depends on it too, so it is in
 // every cache with which this module was built.
-func realModule(p *place) []string {
+func realModule(p *fixture) []string {
 	p.t.Helper()
 	p.bare(`cp -r "$1" mod; chmod -R u+w mod`, "sh", inModuleCache(p.t, "github.com/spf13/pflag"))
 	return nil
@@ -37,7 +37,7 @@ func TestSuitesUnderFullRecord(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		needs   []testenv.Feature
-		prepare func(*place) []string
+		prepare func(*fixture) []string
 		script  string
 		want    []string
 		opened  string // file that the record must show as opened for reading
@@ -56,7 +56,7 @@ func TestSuitesUnderFullRecord(t *testing.T) {
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			p := newPlace(t, root, row.needs...)
+			p := newFixture(t, root, row.needs...)
 			row.prepare(p)
 			contains(t, p.bare(row.script), row.want...)
 			contains(t, p.inside(row.script, "--record", "full"), row.want...)
@@ -69,14 +69,14 @@ func TestSuitesUnderFullRecord(t *testing.T) {
 	}
 }
 
-func (p *place) holdfast(args ...string) string {
+func (p *fixture) holdfast(args ...string) string {
 	p.t.Helper()
 	return p.execute(testenv.Binary(p.t), args...)
 }
 
 // npmPackage unpacks a published package that contains its tests and has no
 // dependencies: see testdata/README.md.
-func npmPackage(p *place) []string {
+func npmPackage(p *fixture) []string {
 	p.t.Helper()
 	archive, err := filepath.Abs(filepath.Join("testdata", "process-warning-5.0.0.tgz"))
 	if err != nil {

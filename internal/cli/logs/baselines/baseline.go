@@ -29,34 +29,34 @@ type app struct{ *command.App }
 // Command makes the verb holdfast log baseline.
 func Command(world *command.App) *cobra.Command {
 	a := &app{world}
-	var w place
+	var w workspaceFlag
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "baseline",
 		Short: "Show what is normal in a workspace, and learn it from runs",
 		Long: `Show what is normal in the workspace: the programs, hosts, directories and tools of
-the runs that you had it learn from. From then on a run says what is new. Nothing
-is learnt by itself, and in a workspace without a baseline nothing is new.`,
+the runs that it was learnt from. From then on a run reports what is new. Nothing is
+learnt automatically, and in a workspace without a baseline nothing counts as new.`,
 		Example: `  holdfast log baseline learn
   holdfast log baseline
   holdfast log baseline forget 20261126T131819`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.showBaseline(w, asJSON) },
 	}
-	c.PersistentFlags().Var((*command.TextFlag)(&w.dir), "workspace", "DIR whose baseline is meant (default: the current directory)")
+	c.PersistentFlags().Var((*command.TextFlag)(&w.dir), "workspace", "DIR that the baseline is of (default: the current directory)")
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON, with the runs that each thing is known from")
 	c.AddCommand(newBaselineLearn(a, &w), newBaselineForget(a, &w))
 	return c
 }
 
-func newBaselineLearn(a *app, w *place) *cobra.Command {
+func newBaselineLearn(a *app, w *workspaceFlag) *cobra.Command {
 	var l learnFlags
 	c := &cobra.Command{
 		Use:   "learn [SESSION...]",
 		Short: "Learn from runs of the workspace",
-		Long: `Learn from the runs of these names, or from the newest of the workspace. Of a run
-with an alert above low, and of one whose record is not whole or was altered,
-nothing is learnt unless you say --anyway, which the baseline notes.`,
+		Long: `Learn from the named runs, or from the newest of the workspace. Nothing is learnt
+from a run that raised an alert above low, or whose record is incomplete or altered,
+unless you give --anyway, which the baseline notes.`,
 		Example: `  holdfast log baseline learn
   holdfast log baseline learn --all --dry-run
   holdfast log baseline learn 20261126T131819 --anyway`,
@@ -68,18 +68,19 @@ nothing is learnt unless you say --anyway, which the baseline notes.`,
 		},
 	}
 	c.Flags().BoolVar(&l.all, "all", false, fmt.Sprintf("learn from the last %d runs of the workspace that can be learnt from", baseline.MaxRuns))
-	c.Flags().BoolVar(&l.anyway, "anyway", false, "learn also from runs with grave alerts and doubtful records: you looked at them")
+	c.Flags().BoolVar(&l.anyway, "anyway", false, "also learn from runs with serious alerts or doubtful records: you looked at them")
 	c.Flags().BoolVar(&l.dry, "dry-run", false, "say what would be new to the baseline, and learn nothing")
 	return c
 }
 
-func newBaselineForget(a *app, w *place) *cobra.Command {
+func newBaselineForget(a *app, w *workspaceFlag) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "forget SESSION...",
-		Short: "Take back what was learnt from runs",
-		Long: `Take back what these runs taught and no other did. Their records need not be there
-any more. With --all there is no baseline any more, and nothing is new.`,
+		Short: "Forget what was learnt from runs",
+		Long: `Forget what was learnt from these runs and from no other. Their records need not
+exist any more. With --all the workspace has no baseline any more, and nothing counts
+as new.`,
 		Example: "  holdfast log baseline forget 20261126T131819\n  holdfast log baseline forget --all",
 		RunE:    func(_ *cobra.Command, args []string) error { return a.forgetNormal(*w, args, all) },
 	}
@@ -94,12 +95,12 @@ func (a *app) someSessions() cobra.CompletionFunc {
 	}
 }
 
-// place is the workspace whose baseline is meant.
-type place struct {
+// workspaceFlag selects the workspace of a baseline.
+type workspaceFlag struct {
 	dir string // "" for the current directory
 }
 
-// openedBaseline is a baseline with its place.
+// openedBaseline is a baseline with its file and workspace.
 type openedBaseline struct {
 	*baseline.Baseline
 	file      string
@@ -107,8 +108,8 @@ type openedBaseline struct {
 	archive   archive.Archive
 }
 
-func (a *app) openBaseline(w place) (openedBaseline, error) {
-	o, err := a.placeBaseline(w)
+func (a *app) openBaseline(w workspaceFlag) (openedBaseline, error) {
+	o, err := a.locateBaseline(w)
 	if err != nil {
 		return o, err
 	}
@@ -118,7 +119,7 @@ func (a *app) openBaseline(w place) (openedBaseline, error) {
 	return o, nil
 }
 
-func (a *app) placeBaseline(w place) (openedBaseline, error) {
+func (a *app) locateBaseline(w workspaceFlag) (openedBaseline, error) {
 	r, err := archive.Open(a.App)
 	if err != nil {
 		return openedBaseline{}, err
@@ -157,7 +158,7 @@ type shownThing struct {
 	Runs []string `json:"runs"` // that had to do with it
 }
 
-func (a *app) showBaseline(w place, asJSON bool) error {
+func (a *app) showBaseline(w workspaceFlag, asJSON bool) error {
 	b, err := a.openBaseline(w)
 	if err != nil {
 		return err
@@ -202,7 +203,7 @@ func (a *app) baselineText(b openedBaseline) string {
 		}
 		fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, headings[k]))
 		for _, one := range known {
-			fmt.Fprintf(&t, "  %s%s\n", text.Word(words.ShortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", learntFrom(one.Runs, len(b.Runs)))))
+			fmt.Fprintf(&t, "  %s%s\n", text.Word(words.ShortHash(one.Name)), a.Tint(command.Grey, fmt.Sprintf("  (%s)", learntFromText(one.Runs, len(b.Runs)))))
 		}
 	}
 	fmt.Fprintf(&t, "%s\n", a.Tint(command.Bold, "AT MOST, IN ONE RUN"))
@@ -223,34 +224,34 @@ func firstStart(runs []baseline.Run) time.Time {
 	return first
 }
 
-// learntFrom names the one run that something was learnt from, or how many there are.
-func learntFrom(sessions []string, of int) string {
+// learntFromText names the one run that something was learnt from, or how many there are.
+func learntFromText(sessions []string, total int) string {
 	if len(sessions) == 1 {
 		return text.Line(sessions[0]) + " alone"
 	}
-	return fmt.Sprintf("%d of %d runs", len(sessions), of)
+	return fmt.Sprintf("%d of %d runs", len(sessions), total)
 }
 
 // forgetNormal takes back what runs taught.
-func (a *app) forgetNormal(w place, args []string, all bool) error {
+func (a *app) forgetNormal(w workspaceFlag, args []string, all bool) error {
 	switch {
 	case all && len(args) > 0:
-		return command.Usage(errors.New("a session and --all at once"), "leave one of them out")
+		return command.Usage(errors.New("both a session and --all are given"), "leave one of them out")
 	case all:
-		b, err := a.placeBaseline(w) // also one that cannot be read
+		b, err := a.locateBaseline(w) // also one that cannot be read
 		if err == nil {
 			err = baseline.Remove(b.file)
 		}
 		return err
 	case len(args) == 0:
-		return command.Usage(errors.New("nothing says which runs to forget"), "name one that 'holdfast log baseline' lists, or give --all")
+		return command.Usage(errors.New("no run given to forget"), "name one that 'holdfast log baseline' lists, or give --all")
 	}
 	b, err := a.openBaseline(w)
 	if err != nil {
 		return err
 	}
 	for _, name := range args {
-		session, err := learntSession(b.Runs, name)
+		session, err := findLearntSession(b.Runs, name)
 		if err != nil {
 			return err
 		}
@@ -259,8 +260,8 @@ func (a *app) forgetNormal(w place, args []string, all bool) error {
 	return b.Write(b.file)
 }
 
-// learntSession is the session that a name, or the beginning of it, means.
-func learntSession(runs []baseline.Run, name string) (string, error) {
+// findLearntSession returns the session that a name, or the beginning of it, selects.
+func findLearntSession(runs []baseline.Run, name string) (string, error) {
 	var found []string
 	for _, r := range runs {
 		if r.Session == name {
@@ -274,7 +275,7 @@ func learntSession(runs []baseline.Run, name string) (string, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return "", command.Usage(fmt.Errorf("the baseline was not learnt from a run %s", text.Word(name)), "see from which it was: holdfast log baseline")
+		return "", command.Usage(fmt.Errorf("the baseline was not learnt from a run %s", text.Word(name)), "list its runs with: holdfast log baseline")
 	}
 	return "", &archive.MissingError{Err: &audit.FindError{Session: name, Several: found}}
 }

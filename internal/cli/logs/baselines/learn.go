@@ -29,7 +29,7 @@ type candidate struct {
 	doubts  []string // why nothing is learnt without --anyway
 }
 
-func (a *app) learnNormal(ctx context.Context, w place, l learnFlags, args []string) error {
+func (a *app) learnNormal(ctx context.Context, w workspaceFlag, l learnFlags, args []string) error {
 	b, err := a.openBaseline(w)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b openedBaseline) candidates(l learnFlags, args []string) ([]audit.Info, e
 	var found []audit.Info
 	if len(args) > 0 {
 		if l.all {
-			return nil, command.Usage(errors.New("a session and --all at once"), "leave one of them out")
+			return nil, command.Usage(errors.New("both a session and --all are given"), "leave one of them out")
 		}
 		for _, name := range args {
 			info, err := b.archive.Find([]string{name})
@@ -103,7 +103,7 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 	one := candidate{run: baseline.Run{Session: info.Session, Start: info.Start.UTC(), Learnt: time.Now().UTC().Truncate(time.Second)}}
 	r := b.archive
 	workspace, boundary, grave := "", "", map[string]bool{}
-	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.Placed(info)}
+	o := audit.VerifyOptions{Keys: r.Keys, Heads: r.Heads, Session: r.ExpectedSession(info)}
 	report, err := audit.ReadVerified(ctx, info.Path, o, func(rec *audit.Record) error {
 		e, err := rec.Event()
 		if err != nil {
@@ -135,28 +135,28 @@ func (b openedBaseline) read(ctx context.Context, info audit.Info) (candidate, e
 	}
 	switch {
 	case report.Open || info.Open:
-		one.refusal = "it is going on"
+		one.refusal = "it has not ended"
 	case workspace == "":
 		one.refusal = "nothing was executed in it"
 	case workspace != b.workspace:
 		one.refusal = "it was in another workspace, " + text.Word(workspace)
 	case boundary == "none":
-		one.refusal = "it was outside of every boundary, where programs are not seen"
+		one.refusal = "it was outside every boundary, where programs are not observed"
 	}
 	return one, nil
 }
 
 // learn learns from a run, or reports why not.
 func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error) {
-	say := func(word, rest string) error {
+	report := func(word, rest string) error {
 		_, err := fmt.Fprintf(a.Stdout, "%-12s %s  %s\n", word, text.Line(one.run.Session), rest)
 		return err
 	}
 	if one.refusal != "" {
-		return false, say("not learnt", text.Line(one.refusal))
+		return false, report("not learnt", text.Line(one.refusal))
 	}
 	if len(one.doubts) > 0 && !l.anyway {
-		err := say("not learnt", text.Line(strings.Join(one.doubts, "; ")))
+		err := report("not learnt", text.Line(strings.Join(one.doubts, "; ")))
 		if !l.all {
 			a.Note(command.Cyan, "hint", "look at it first: holdfast alerts %s; if it is as it should be, say so with --anyway", text.Line(one.run.Session))
 		}
@@ -165,7 +165,7 @@ func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error)
 	one.run.Anyway = one.doubts
 	fresh, err := b.Learn(one.run, &one.trace)
 	if errors.Is(err, baseline.ErrFull) {
-		return false, say("not learnt", err.Error()+"; forget runs that are no longer normal: holdfast log baseline forget SESSION")
+		return false, report("not learnt", err.Error()+"; forget runs that are no longer normal: holdfast log baseline forget SESSION")
 	}
 	if err != nil {
 		return false, err
@@ -175,7 +175,7 @@ func (a *app) learn(b openedBaseline, one candidate, l learnFlags) (bool, error)
 	if l.dry {
 		word = "would learn"
 	}
-	if err := say(word, freshText(fresh)); err != nil || !l.dry {
+	if err := report(word, freshText(fresh)); err != nil || !l.dry {
 		return true, err
 	}
 	for _, thing := range fresh {

@@ -44,8 +44,8 @@ func Command(world *command.App) *cobra.Command {
 		Short: "Write a report of a run for people who were not there",
 		Long: `Write what a run attempted, in order, and what held it; what got through by
 permission; what to check or rotate: credentials that were lent, hosts that were
-reached, files that a host executes; how to retest; and what could not be seen. The
-verdict on the record stands at the top. It is one document, in Markdown or as one
+reached, files that a host executes; how to retest; and what could not be observed.
+The verdict on the record comes first. It is one document, in Markdown or as one
 page of HTML that loads and executes nothing, and its length is bounded.`,
 		Example: `  holdfast log report
   holdfast log report 20261122 -o incident.md

@@ -20,7 +20,7 @@ func matrixRows(ctx context.Context) ([]incident.Row, error) {
 	}
 	printed, err := exec.CommandContext(ctx, path, "rows", "--record").Output()
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for its rows: %w", path, err)
+		return nil, fmt.Errorf("getting the rows of %s: %w", path, err)
 	}
 	var listed []struct {
 		ID, Class string

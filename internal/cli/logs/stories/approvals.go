@@ -79,7 +79,7 @@ func (pr *printer) attempt(a *story.Approval) string {
 func (pr *printer) result(a *story.Approval) string {
 	after := ""
 	if a.Answered.IsZero() {
-		return pr.a.Tint(command.Yellow, "asked, and its end is not recorded")
+		return pr.a.Tint(command.Yellow, "asked, and no answer is recorded")
 	}
 	if a.ID != "" {
 		after = " after " + words.Lasted(a.Answered.Sub(a.Asked))
@@ -100,7 +100,7 @@ func (pr *printer) result(a *story.Approval) string {
 	case a.Outcome == "answer":
 		return pr.a.Tint(command.Red, "denied") + who + after + reason
 	case a.Outcome == "timeout":
-		return pr.a.Tint(command.Red, "denied") + ": nobody answered within " + words.Lasted(a.Answered.Sub(a.Asked))
+		return pr.a.Tint(command.Red, "denied") + ": no answer within " + words.Lasted(a.Answered.Sub(a.Asked))
 	}
 	return pr.a.Tint(command.Red, "denied") + after + reason
 }
@@ -137,7 +137,7 @@ func usage(a *story.Approval) []string {
 		lines = append(lines, "taken back by "+text.Word(a.RevokedBy))
 	}
 	if a.Expired {
-		lines = append(lines, "its time is over")
+		lines = append(lines, "expired")
 	}
 	return lines
 }

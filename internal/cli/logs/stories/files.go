@@ -41,7 +41,7 @@ func (f fileFilter) show(a *app, w io.Writer, t Session) {
 		case f.any():
 			fmt.Fprintln(w, text.Word(file.Path))
 		default:
-			fmt.Fprintf(w, "%-30s  %s%s\n", fileActions(file), text.Word(file.Path), a.Tint(command.Grey, byPrograms(names, file.By)))
+			fmt.Fprintf(w, "%-30s  %s%s\n", fileActions(file), text.Word(file.Path), a.Tint(command.Grey, programsText(names, file.By)))
 		}
 	}
 }
@@ -72,8 +72,8 @@ func programNames(s *story.Story) map[uint64]string {
 	return names
 }
 
-// byPrograms names programs, each name once.
-func byPrograms(names map[uint64]string, execs []uint64) string {
+// programsText names programs, each name once.
+func programsText(names map[uint64]string, execs []uint64) string {
 	var list []string
 	seen := map[string]bool{}
 	for _, e := range execs {

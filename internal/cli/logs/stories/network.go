@@ -25,7 +25,7 @@ func (pr *printer) network() {
 		if len(rules) > 0 {
 			rule = "  [" + strings.Join(rules, ", ") + "]"
 		}
-		pr.printf("  %s  %s%s%s", text.Word(d.Name), traffic(d), rule, pr.a.Tint(command.Grey, byPrograms(pr.names, d.By)))
+		pr.printf("  %s  %s%s%s", text.Word(d.Name), traffic(d), rule, pr.a.Tint(command.Grey, programsText(pr.names, d.By)))
 		for _, r := range d.Requests {
 			answer := "no answer"
 			switch {
@@ -77,6 +77,6 @@ func (pr *printer) sockets() {
 		if s.Denied > 0 {
 			denied = "  " + pr.a.Tint(command.Red, "refused"+words.Times(s.Denied))
 		}
-		pr.printf("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), words.Times(s.Count), denied, pr.a.Tint(command.Grey, byPrograms(pr.names, s.By)))
+		pr.printf("  %s %s%s%s%s", text.Word(s.Action), text.Word(s.Address), words.Times(s.Count), denied, pr.a.Tint(command.Grey, programsText(pr.names, s.By)))
 	}
 }

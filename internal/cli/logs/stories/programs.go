@@ -27,7 +27,7 @@ func (pr *printer) programs() {
 		pr.printf("… and %s; see log tree", words.Plural(pr.hidden, "more program", "more programs"))
 	}
 	if n := pr.t.Left.Programs; n > 0 {
-		pr.printf("… and %s that there was no room to remember", words.Plural(n, "program", "programs"))
+		pr.printf("… and %s beyond the limit of a story", words.Plural(n, "program", "programs"))
 	}
 }
 
@@ -45,12 +45,12 @@ func (pr *printer) program(p *story.Program, branch, indent, cwd string) {
 		return
 	}
 	pr.lines++
-	kids := pr.shown(p)
+	kids := pr.listChildren(p)
 	width := 160
 	if pr.long && !pr.bare {
 		width = 4000
 	}
-	pr.printf("%s%s%s%s", branch, words.CommandLine(p.Argv, p.ArgvLeft, width), pr.where(p, cwd), pr.a.Tint(command.Grey, pr.outcome(p)))
+	pr.printf("%s%s%s%s", branch, words.CommandLine(p.Argv, p.ArgvLeft, width), pr.directoryText(p, cwd), pr.a.Tint(command.Grey, pr.outcome(p)))
 	bar := "   "
 	if len(kids) > 0 {
 		bar = "│  "
@@ -78,10 +78,10 @@ type child struct {
 	more int
 }
 
-// shown is the children of p that get a line of their own: of many that run the
+// listChildren returns the children of p that get a line of their own: of many that run the
 // same executable, ended well, started nothing and were refused nothing that the
 // others were not, the first few.
-func (pr *printer) shown(p *story.Program) []child {
+func (pr *printer) listChildren(p *story.Program) []child {
 	var out []child
 	kinds := map[string]*siblings{}
 	for _, k := range pr.children[p.Exec] {
@@ -89,22 +89,22 @@ func (pr *printer) shown(p *story.Program) []child {
 			continue
 		}
 		name := pr.names[k.Exec]
-		of := kinds[name]
-		if of == nil {
-			of = &siblings{at: -1, refused: map[string]bool{}}
-			kinds[name] = of
+		group := kinds[name]
+		if group == nil {
+			group = &siblings{at: -1, refused: map[string]bool{}}
+			kinds[name] = group
 		}
-		dull := len(pr.children[k.Exec]) == 0 && (k.Status == "0" || k.Status == "") && k.Signal == "" && of.knows(k.Refused)
-		if !dull || of.shown < alike || pr.long {
-			of.shown++
+		dull := len(pr.children[k.Exec]) == 0 && (k.Status == "0" || k.Status == "") && k.Signal == "" && group.addObjects(k.Refused)
+		if !dull || group.shown < alike || pr.long {
+			group.shown++
 			out = append(out, child{p: k, name: name})
 			continue
 		}
-		if of.at < 0 {
-			of.at = len(out)
+		if group.at < 0 {
+			group.at = len(out)
 			out = append(out, child{name: name})
 		}
-		out[of.at].more++
+		out[group.at].more++
 	}
 	return out
 }
@@ -116,8 +116,8 @@ type siblings struct {
 	refused map[string]bool // what those that are shown were refused
 }
 
-// knows reports whether nothing of t is new, and takes it in.
-func (k *siblings) knows(t story.Touched) bool {
+// addObjects adds the objects of t, and reports whether none of them is new.
+func (k *siblings) addObjects(t story.Touched) bool {
 	known := t.More == 0
 	for _, o := range t.Objects {
 		key := o.What + " " + o.Name
@@ -137,8 +137,8 @@ func (pr *printer) countAll(p *story.Program) int {
 	return n
 }
 
-// where is the directory, when it is not that of the program above.
-func (pr *printer) where(p *story.Program, above string) string {
+// directoryText names the directory, when it is not that of the program above.
+func (pr *printer) directoryText(p *story.Program, above string) string {
 	if p.Cwd == "" || p.Cwd == above {
 		return ""
 	}
@@ -207,7 +207,7 @@ func (pr *printer) objects(t story.Touched) string {
 	var parts []string
 	left := t.More
 	for _, o := range t.Objects {
-		if !pr.long && (len(parts) >= objects || ofSystem(o.Name)) {
+		if !pr.long && (len(parts) >= objects || isSystemFile(o.Name)) {
 			left += o.Count
 			continue
 		}
@@ -229,9 +229,9 @@ func (pr *printer) objects(t story.Touched) string {
 	return strings.Join(parts, ", ")
 }
 
-// ofSystem reports whether every program reads or writes a path, such as libraries and
+// isSystemFile reports whether every program reads or writes a path, such as libraries and
 // /dev/null. What is not for all programs is not in view.
-func ofSystem(name string) bool {
+func isSystemFile(name string) bool {
 	for _, dir := range []string{"/usr/", "/lib/", "/lib64/", "/etc/ld.so.cache", "/etc/locale.alias", "/proc/", "/sys/", "/dev/null", "/dev/tty"} {
 		if strings.HasPrefix(name, dir) {
 			return true

@@ -108,7 +108,7 @@ func storyCommand(a *app, c *cobra.Command, reading func(json bool) Reading, asJ
 		if asked.Verify {
 			archive.WriteSettled(out, t.SettledAfter)
 		} else {
-			a.incomplete(t)
+			a.warnIncomplete(t)
 		}
 		return out.Flush()
 	}
@@ -116,8 +116,8 @@ func storyCommand(a *app, c *cobra.Command, reading func(json bool) Reading, asJ
 	return c
 }
 
-// incomplete warns of a listing that is not all.
-func (a *app) incomplete(t Session) {
+// warnIncomplete warns of a listing that is not all.
+func (a *app) warnIncomplete(t Session) {
 	if t.Unreadable != "" {
 		a.Note(command.Yellow, "warning", "the record is damaged: %s", text.Line(t.Unreadable))
 	}
@@ -135,12 +135,12 @@ func Show(world *command.App) *cobra.Command {
 	long := false
 	c := storyCommand(a, &cobra.Command{
 		Use:   "show [SESSION]",
-		Short: "Tell what happened in a run",
-		Long: `Tell what happened in a run: alerts first; then which program started which, where,
+		Short: "Show what happened in a run",
+		Long: `Show what happened in a run: alerts first; then which program started which, where,
 and how it ended, with what it wrote, removed, reached and was refused; what came
 back from where; what was refused and by which rule; and at the end what is not
-known. What happened to files is told as it was attempted and would come out by the
-rules of the boundary; the kernel's own answer is not seen.`,
+known. An event on a file is shown as it was attempted, with the result that the
+rules of the boundary give it; the kernel's own answer is not observed.`,
 		Example: "  holdfast log show\n  holdfast log show --long 20261122",
 	}, func(json bool) Reading { return Reading{Verify: true, Files: json} }, func(t Session) any { return t }, func(w io.Writer, t Session) { newPrinter(a, w, t, long).all() })
 	c.Flags().BoolVar(&long, "long", false, "show every program and every object that is known")
@@ -168,21 +168,21 @@ func Files(world *command.App) *cobra.Command {
 	c := storyCommand(a, &cobra.Command{
 		Use:   "files [SESSION]",
 		Short: "List the paths of a run and what was done to each",
-		Long: `List the paths of a run and what was done to each. With --written and the like only
-the paths are listed, of which that is true; --null ends each with a NUL instead of a
-newline and leaves its bytes as they are, for xargs -0. Opens for reading are recorded
-with --record full alone.`,
+		Long: `List the paths of a run and what was done to each. Flags such as --written
+list only the paths to which one of them applies; --null ends each with a NUL instead
+of a newline and leaves its bytes as they are, for xargs -0. Opens for reading are
+only recorded with --record full.`,
 		Example: "  holdfast log files\n  holdfast log files --written\n  holdfast log files --written --null | xargs -0 ls -ld",
 	}, func(bool) Reading { return Reading{Files: true} }, func(t Session) any { return f.pick(t.Files) }, func(w io.Writer, t Session) { f.show(a, w, t) })
-	c.Flags().BoolVar(&f.written, "written", false, "paths of the host that were written or made, and are not gone")
-	c.Flags().BoolVar(&f.private, "private", false, "paths that were written or made in private directories, which went with the run")
+	c.Flags().BoolVar(&f.written, "written", false, "paths of the host that were written or made, and were not removed again")
+	c.Flags().BoolVar(&f.private, "private", false, "paths that were written or made in private directories, gone with the run")
 	c.Flags().BoolVar(&f.read, "read", false, "paths that were opened for reading")
 	c.Flags().BoolVar(&f.removed, "removed", false, "paths that were removed or renamed")
 	c.Flags().BoolVar(&f.refused, "refused", false, "paths that were refused")
 	c.Flags().BoolVar(&f.null, "null", false, "end each path with a NUL, and escape nothing")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if f.null && !f.any() {
-			return command.Usage(errors.New("--null lists paths alone"), "say which, for example with --written")
+			return command.Usage(errors.New("--null needs a choice of paths"), "for example: --null --written")
 		}
 		return nil
 	}

@@ -183,7 +183,7 @@ func (pr *printer) refusals() {
 		if r.Reason != "" {
 			why += ": " + text.Line(r.Reason)
 		}
-		pr.printf("  %s %s%s  [%s]%s", text.Word(r.Action), words.Cut(r.Object, 400), words.Times(r.Count), why, pr.a.Tint(command.Grey, byPrograms(pr.names, r.By)))
+		pr.printf("  %s %s%s  [%s]%s", text.Word(r.Action), words.Cut(r.Object, 400), words.Times(r.Count), why, pr.a.Tint(command.Grey, programsText(pr.names, r.By)))
 	}
 }
 

@@ -22,7 +22,7 @@ func (pr *printer) tools() {
 		return
 	}
 	pr.title("TOOL CALLS")
-	pr.printf("  %s", pr.a.Tint(command.Grey, "as the agents' hooks say; what is below each is what was seen between the report of the call and that of its result"))
+	pr.printf("  %s", pr.a.Tint(command.Grey, "as the agents' hooks report them; below each is what was observed between the report of the call and that of its result"))
 	programs := map[uint64]*story.Program{}
 	for _, p := range pr.t.Programs {
 		programs[p.Exec] = p
@@ -50,11 +50,11 @@ func (pr *printer) tool(t *story.Tool, programs map[uint64]*story.Program) {
 	}
 	pr.printf("  %s %s  %s%s%s", text.Word(t.Name), words.Cut(t.Arguments, width), text.Line(who), verdict, pr.a.Tint(command.Grey, fmt.Sprintf("  #%d", t.Seq)))
 	if t.Among > 0 {
-		pr.printf("      %s", pr.a.Tint(command.Grey, "at the same time as "+words.Plural(t.Among, "other call", "other calls")+" of this agent: what follows may be of those"))
+		pr.printf("      %s", pr.a.Tint(command.Grey, "at the same time as "+words.Plural(t.Among, "other call", "other calls")+" of this agent: what follows may belong to those"))
 	}
 	others := pr.toolProgramsOf(t, programs, width)
 	if others > 0 {
-		pr.printf("      %s", pr.a.Tint(command.Grey, words.Plural(others, "more program", "more programs")+" that the agent started meanwhile"))
+		pr.printf("      %s", pr.a.Tint(command.Grey, words.Plural(others, "more program", "more programs")+" that the agent started in the meantime"))
 	}
 	pr.ownChanges(t)
 }
@@ -114,18 +114,18 @@ func (pr *printer) ownChanges(t *story.Tool) {
 	kinds := map[string]*story.Touched{}
 	var order []string
 	for _, o := range t.Own {
-		of := kinds[o.What]
-		if of == nil {
-			of = &story.Touched{}
-			kinds[o.What] = of
+		group := kinds[o.What]
+		if group == nil {
+			group = &story.Touched{}
+			kinds[o.What] = group
 			order = append(order, o.What)
 		}
 		switch {
 		case pr.long, pr.t.Workspace == "", paths.Below(pr.t.Workspace, o.Name), o.What == "refused" && !lines.Usual(o.Name), o.What == "connected to":
 			o.What = ""
-			of.Objects = append(of.Objects, o)
+			group.Objects = append(group.Objects, o)
 		default:
-			of.More += o.Count
+			group.More += o.Count
 		}
 	}
 	for _, what := range order {

@@ -16,53 +16,53 @@ import (
 func (pr *printer) unknown() {
 	t := pr.t
 	pr.title("NOT KNOWN")
-	said := 0
+	notes := 0
 	for _, n := range t.Lost {
 		word := "were lost for the record"
 		if n.Action == event.RecordCut {
 			word = "were counted and not recorded one by one"
 		}
-		of := map[string]string{}
+		counts := map[string]string{}
 		for k, v := range n.Detail {
 			if action, found := strings.CutPrefix(k, "count."); found {
-				of[action] = v
+				counts[action] = v
 			}
 		}
 		numbers, by := "", "" // a sensor that never made events of what it lost gives neither
 		if n.Detail["from"] != "" {
 			numbers = fmt.Sprintf(" (numbers %s to %s)", text.Line(n.Detail["from"]), text.Line(n.Detail["to"]))
 		}
-		if len(of) > 0 {
-			by = "; " + lines.Details(event.Event{Detail: of})
+		if len(counts) > 0 {
+			by = "; " + lines.Details(event.Event{Detail: counts})
 		}
 		pr.printf("  %s events of %s%s %s: %s%s", text.Line(n.Detail["count"]), text.Word(n.Detail["of"]), numbers, word, text.Line(n.Detail["reason"]), by)
-		said++
+		notes++
 	}
 	if t.Recorded["level"] == "standard" {
-		pr.printf("  which files were read: that is recorded with --record full alone")
-		said++
+		pr.printf("  which files were read: that is only recorded with --record full")
+		notes++
 	}
 	if t.Unknown > 0 {
 		pr.printf("  of %s it is not known whether the kernel allowed them", words.Plural(t.Unknown, "event", "events"))
-		said++
+		notes++
 	}
 	if t.Unreadable != "" {
 		pr.printf("  %s %s", pr.a.Tint(command.Red, "the record is damaged:"), text.Line(t.Unreadable))
-		said++
+		notes++
 	}
 	if !t.Ended && !t.Running {
 		pr.printf("  what happened after the last event: the run was broken off")
-		said++
+		notes++
 	}
-	if left := leftOut(t.Left); left != "" {
-		pr.printf("  left out here, for there is too much of it: %s; all of it is in log query and log export", left)
-		said++
+	if left := omissionsText(t.Left); left != "" {
+		pr.printf("  left out here, because there is too much of it: %s; all of it is in log query and log export", left)
+		notes++
 	}
-	pr.verified(said)
+	pr.recordVerdict(notes)
 }
 
-// leftOut is what a story had no room for.
-func leftOut(l story.Left) string {
+// omissionsText lists what a story had no room for.
+func omissionsText(l story.Left) string {
 	var parts []string
 	for _, p := range []struct {
 		n    uint64
@@ -75,12 +75,12 @@ func leftOut(l story.Left) string {
 	return strings.Join(parts, ", ")
 }
 
-func (pr *printer) verified(said int) {
+func (pr *printer) recordVerdict(notes int) {
 	t := pr.t
 	about := map[string]string{
-		"COMPLETE":     "every sensor was there for the whole run, and all that they saw stands in the record, as it was written",
-		"PARTIAL":      "what the sensors saw stands in the record, as it was written, and they could not see all",
-		"GAPS":         "what stands in the record is as it was written, but it is not all",
+		"COMPLETE":     "every sensor watched for the whole run, and all that they saw is in the record, as it was written",
+		"PARTIAL":      "all that the sensors saw is in the record, as it was written, but they could not see everything",
+		"GAPS":         "what is in the record is as it was written, but some of it is missing",
 		"TAMPERED":     "the record is not as it was written",
 		"UNVERIFIABLE": "nothing vouches for the record",
 	}[t.Record]
@@ -91,7 +91,7 @@ func (pr *printer) verified(said int) {
 	if t.Running {
 		about += ", so far"
 	}
-	if said == 0 && t.Record == "COMPLETE" {
+	if notes == 0 && t.Record == "COMPLETE" {
 		pr.printf("  nothing is known to be missing")
 	}
 	pr.printf("  record: %s, %s", pr.a.Tint(colour, t.Record), about)

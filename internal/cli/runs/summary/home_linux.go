@@ -35,7 +35,7 @@ func (a *app) changed(plan policy.Plan, c *state.Changes) {
 		}
 		places = append(places, words.Tilde(plan.Identity.Home, f.Place)+" ("+f.Change+")")
 	}
-	line := fmt.Sprintf("%s changed its copy of %s; nothing of it is in force here. To look at it: holdfast agents changes %s", plan.Agent.Title, strings.Join(places, ", "), c.Preset)
+	line := fmt.Sprintf("%s changed its copy of %s; none of it is in force here. To look at it: holdfast agents changes %s", plan.Agent.Title, strings.Join(places, ", "), c.Preset)
 	if len(c.Files) == 0 {
 		line = fmt.Sprintf("%d paths that %s made in its copies were left out. To see which: holdfast agents changes %s", len(c.LeftOut), plan.Agent.Title, c.Preset)
 	}

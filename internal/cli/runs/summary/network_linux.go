@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// intercepted describes how connections got to the supervisor.
-func intercepted(r boundary.Rung) string {
+// interceptionText describes how connections got to the supervisor.
+func interceptionText(r boundary.Rung) string {
 	if r == "" || r == boundary.Closed {
 		return "none, nothing was allowed"
 	}
@@ -22,7 +22,7 @@ func intercepted(r boundary.Rung) string {
 func (a *app) refusals(result run.Result) {
 	a.destinations("refused", result.Refused)
 	a.destinations("unreachable", result.Unreachable)
-	a.news(result.New)
+	a.noteNews(result.New)
 }
 
 // summaryLines is how many destinations of a kind a summary names.

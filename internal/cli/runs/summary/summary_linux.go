@@ -21,8 +21,8 @@ import (
 // app is the world in which a summary is written.
 type app struct{ *command.App }
 
-// lost is the format of the message about a guarantee that --without accepted.
-func lost(g policy.Guarantee) string {
+// lossText returns the format of the message about a guarantee that --without accepted.
+func lossText(g policy.Guarantee) string {
 	if g.Switch() {
 		return "ran without %s, as --without accepted"
 	}
@@ -32,33 +32,33 @@ func lost(g policy.Guarantee) string {
 // Write prints after a run what a person must know about it, if anything.
 func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool) {
 	a := &app{world}
-	say := a.Note
+	note := a.Note
 	for _, g := range plan.Accepted {
 		if !ran {
 			break
 		}
-		say(command.Yellow, "warning", lost(g), g)
+		note(command.Yellow, "warning", lossText(g), g)
 	}
 	a.aftermaths(r.Aftermaths)
 	a.warnings(r)
 	if r.Exit.Reason != "" {
-		say(command.Red, "stopped", "%s", r.Exit.Reason)
+		note(command.Red, "stopped", "%s", r.Exit.Reason)
 	}
 	for _, h := range r.Exit.Hits {
-		say(command.Yellow, "limit", "%s", h)
+		note(command.Yellow, "limit", "%s", h)
 	}
 	if r.Exit.Signal == syscall.SIGXFSZ {
-		say(command.Yellow, "limit", "a file outgrew the limit of its size (--filesize, else --disk)")
+		note(command.Yellow, "limit", "a file outgrew the limit of its size (--filesize, else --disk)")
 	}
 	if verbose {
 		for _, n := range plan.Notes {
-			say(command.Cyan, "note", "%s", n)
+			note(command.Cyan, "note", "%s", n)
 		}
-		say(command.Cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
+		note(command.Cyan, "note", "profile %s, %d paths in view, %d protected, limits by control group: %v", plan.Profile, len(plan.Paths), len(plan.Protect), r.Limited)
 		if r.Session != "" {
-			say(command.Cyan, "note", "the record of this run: holdfast log show %s", r.Session)
+			note(command.Cyan, "note", "the record of this run: holdfast log show %s", r.Session)
 		}
-		say(command.Cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), intercepted(r.Rung))
+		note(command.Cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), interceptionText(r.Rung))
 	}
 	a.refusals(r)
 	a.consents(r.Asked)
@@ -88,8 +88,8 @@ func (a *app) incomplete(r run.Result, ran bool) {
 // fewNew is how many new things the end of a run names.
 const fewNew = 6
 
-// news prints what a run did that is new in its workspace, in one line.
-func (a *app) news(all []string) {
+// noteNews prints what a run did that is new in its workspace, in one line.
+func (a *app) noteNews(all []string) {
 	if len(all) == 0 {
 		return
 	}
@@ -107,7 +107,7 @@ func (a *app) news(all []string) {
 // was reported at their end.
 func (a *app) aftermaths(all []run.Aftermath) {
 	for _, left := range all {
-		a.Note(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was looked through afterwards:", left.Session)
+		a.Note(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was examined afterwards:", left.Session)
 		kept := ""
 		if len(left.Quarantined) > 0 {
 			kept = left.Dir + "/quarantine"

@@ -2,8 +2,8 @@ package realtest
 
 import "holdfast.dev/holdfast/internal/testenv"
 
-// errand is a typical download by some program.
-type errand struct {
+// download is a typical download by some program.
+type download struct {
 	name   string
 	needs  []testenv.Feature
 	host   string // the only destination that the policy allows
@@ -21,7 +21,7 @@ type errand struct {
 	want    []string
 }
 
-var errands = []errand{
+var downloads = []download{
 	{
 		name: "curl", host: filesHost, needs: []testenv.Feature{testenv.Curl},
 		script: `
