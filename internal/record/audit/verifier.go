@@ -59,11 +59,11 @@ func (v *verifier) problemAt(verdict Verdict, l link, format string, args ...any
 }
 
 // addBlock adds the next part.
-func (v *verifier) addBlock(b *block[part]) error {
+func (v *verifier) addBlock(b *block[part]) {
 	p := &b.result
 	v.rest, v.restAt = p.rest, p.restAt
 	if p.lines == 0 {
-		return nil
+		return
 	}
 	v.join(p)
 	base := v.report.Lines + 1 // the line on which the part begins
@@ -90,7 +90,6 @@ func (v *verifier) addBlock(b *block[part]) error {
 	v.last = p.last
 	v.last.line += base
 	v.report.Lines += p.lines
-	return nil
 }
 
 // join checks the first line of a part against the last of the one before.

@@ -154,11 +154,11 @@ func verify(ctx context.Context, path string, o VerifyOptions, r *reader) (Repor
 func (v *verifier) read(ctx context.Context, log io.Reader, workers int, r *reader) error {
 	check := func(b *block[part]) error { return checkBlock(b, v.keys, r != nil) }
 	return pipeline(ctx, log, workers, check, func(b *block[part]) error {
-		err := v.addBlock(b)
-		if err == nil && r != nil {
-			err = r.passOn(&b.result.blockScan)
+		v.addBlock(b)
+		if r == nil {
+			return nil
 		}
-		return err
+		return r.passOn(&b.result.blockScan)
 	})
 }
 
