@@ -3,9 +3,9 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
-	"syscall"
 )
 
 // Alive lists the runs of this user that are looked after now and may write to a
@@ -31,9 +31,9 @@ func Alive(state, root string) []string {
 
 // supervised reports whether a supervisor holds the lock of the session in dir.
 func supervised(dir string) bool {
-	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
+	lock, err := lockSession(filepath.Join(dir, lockFile), 0, 0)
 	if err == nil {
 		lock.Close()
 	}
-	return errors.Is(err, syscall.EWOULDBLOCK)
+	return errors.Is(err, context.DeadlineExceeded)
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -67,7 +68,7 @@ func Open(state string) (*Session, error) {
 	// The lock gets its name only when it is held: a process that sees the
 	// name and gets the lock knows that the session has no supervisor.
 	unnamed := filepath.Join(dir, lockFile+".new")
-	lock, err := lockSession(unnamed, os.O_CREATE|os.O_EXCL)
+	lock, err := lockSession(unnamed, os.O_CREATE|os.O_EXCL, 0)
 	if err == nil {
 		err = os.Rename(unnamed, filepath.Join(dir, lockFile))
 	}
@@ -84,13 +85,16 @@ func (s *Session) Dir() string { return s.dir }
 // Name is that of the session, which sorts by the time at which it began.
 func (s *Session) Name() string { return filepath.Base(s.dir) }
 
-// lockSession takes the lock that says that a session is being looked after.
-func lockSession(path string, flags int) (*os.File, error) {
+// lockSession takes the lock that says that a session is being looked after. The error
+// is context.DeadlineExceeded if another process had it for as long as wait.
+func lockSession(path string, flags int, wait time.Duration) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NOFOLLOW|flags, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the session: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	if err := sys.WaitLock(ctx, f); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("locking the session: %w", err)
 	}

@@ -9,17 +9,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
+// deathWait is how long after a supervisor's death is heard of it may still have the
+// lock: the kernel closes the files of a process one by one, and on a busy machine the
+// janitor is faster than that.
+const deathWait = 10 * time.Second
+
 // Recover finishes the session in dir, whose supervisor died. It does nothing when the
 // session is still looked after, or was settled.
 func Recover(ctx context.Context, dir string) error {
-	s, err := adopt(dir)
+	s, err := adopt(dir, deathWait)
 	if s == nil || err != nil {
 		return err
 	}
@@ -33,10 +37,11 @@ func (s *Session) finish(ctx context.Context, u User) error {
 	return errors.Join(err, s.leaveAftermath(report))
 }
 
-// adopt takes over a session whose supervisor died; nil for one that is supervised or settled.
-func adopt(dir string) (*Session, error) {
-	lock, err := lockSession(filepath.Join(dir, lockFile), 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EWOULDBLOCK) {
+// adopt takes over a session whose supervisor died; nil for one that is settled, or
+// supervised for as long as wait.
+func adopt(dir string, wait time.Duration) (*Session, error) {
+	lock, err := lockSession(filepath.Join(dir, lockFile), 0, wait)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, context.DeadlineExceeded) {
 		return nil, nil
 	}
 	if err != nil {
@@ -118,7 +123,7 @@ func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, 
 			note(dir)
 			continue
 		}
-		s, err := adopt(dir)
+		s, err := adopt(dir, 0)
 		if err != nil || s == nil {
 			continue // we may not, or it is supervised
 		}

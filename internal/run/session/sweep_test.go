@@ -7,7 +7,24 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 )
+
+// TestRecoverWaitsForTheLock: the janitor hears of the supervisor's death before the
+// kernel has closed all its files.
+func TestRecoverWaitsForTheLock(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(100*time.Millisecond, func() { s.lock.Close() })
+	if err := Recover(t.Context(), s.dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Join(s.dir, lockFile)); err == nil {
+		t.Error("the session was not settled")
+	}
+}
 
 // TestSweepLeavesWhatIsKept has many runs settle a session at the moment in which
 // its own finishes it: what it keeps stays.
