@@ -158,7 +158,7 @@ func (b *Boundary) socket(name string) Fate {
 		return Fate{Kind: Refused, Why: "the run has a network namespace of its own, in which no abstract socket of the host is"}
 	}
 	fate := b.reading(name)
-	if fate.Kind == Handed && !strings.HasPrefix(fate.Why, "it could not") {
+	if _, _, unknown := b.explain(name); unknown == nil && fate.Kind == Handed {
 		return Fate{Masked, "sockets that are there when a run begins are covered in trees that are in view", fate.Rule}
 	}
 	return fate
