@@ -23,10 +23,10 @@ func TestReceive(t *testing.T) {
 		want string
 	}{
 		{"a whole message", make([]byte, 24), 0, ""},
-		{"a short one", make([]byte, 23), 0, "no message"},
-		{"a long one", make([]byte, 25), 0, "no message"},
-		{"one that is longer than any buffer", make([]byte, 4096), 0, "no message"},
-		{"one byte", []byte{1}, 0, "no message"},
+		{"a short one", make([]byte, 23), 0, "are not a message"},
+		{"a long one", make([]byte, 25), 0, "are not a message"},
+		{"one that is longer than any buffer", make([]byte, 4096), 0, "are not a message"},
+		{"one byte", []byte{1}, 0, "are not a message"},
 		{"one descriptor", make([]byte, 24), 1, ""},
 		{"more descriptors than one", make([]byte, 24), 3, ""},
 		{"more descriptors than there is room for", make([]byte, 24), 60, ""},
