@@ -100,7 +100,7 @@ func Run(a *command.App, t *run.Task) (run.Result, error) {
 	messages := &deadlineWriter{to: a.Stderr, late: make(chan struct{})}
 	a.Stderr, t.Late = messages, sync.OnceFunc(func() { close(messages.late) })
 	// A run that lasts keeps its heap small; a start does not collect at all (Main).
-	lasting := time.AfterFunc(time.Second/2, func() { debug.SetGCPercent(50) })
+	lasting := time.AfterFunc(5*time.Second, func() { debug.SetGCPercent(50) })
 	defer lasting.Stop()
 	return t.Run(context.Background())
 }
