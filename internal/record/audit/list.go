@@ -126,13 +126,48 @@ func Prune(dir, heads string, try bool, stays func(i Info, n int, bytes int64) b
 			continue
 		}
 		if !try {
-			if err := Remove(i, heads); err != nil {
+			if err := remove(i, heads); err != nil {
 				return removed, fmt.Errorf("removing an old record: %w", err)
 			}
 		}
 		removed = append(removed, i)
 	}
-	return removed, nil
+	if try || len(removed) == 0 {
+		return removed, nil
+	}
+	return removed, trimPruned(dir, heads)
+}
+
+// pruneOld removes the oldest logs of dir if there are too many; last is the newest.
+// Of many runs that end together one does that, since it reads all logs.
+func pruneOld(dir, heads, last string) error {
+	if fits, err := fits(dir, last); fits || err != nil {
+		return err
+	}
+	only, err := os.Open(heads)
+	if err != nil {
+		return fmt.Errorf("removing old records: %w", err)
+	}
+	defer only.Close()
+	if !tryLock(only) {
+		return nil
+	}
+	_, err = Prune(dir, heads, false, func(_ Info, n int, bytes int64) bool { return n <= MaxRuns && bytes <= MaxTotal })
+	return err
+}
+
+// trimPruned removes all but the last maxPruned heads of pruned logs.
+func trimPruned(dir, heads string) error {
+	_, heads = defaultDirs(dir, "", heads)
+	old, err := filesWithSuffix(filepath.Join(heads, prunedDir), headSuffix)
+	for len(old) > maxPruned && err == nil {
+		err = os.Remove(old[0])
+		old = old[1:]
+	}
+	if errors.Is(err, fs.ErrNotExist) { // another run pruned first
+		return nil
+	}
+	return err
 }
 
 // Sizes are added up after a log of more than smallLog, and at each addUpEvery-th log:
@@ -168,10 +203,10 @@ func fits(dir, last string) (bool, error) {
 	return size <= MaxTotal, nil
 }
 
-// Remove removes a log that has ended, so that Lost does not list it; heads is the
+// remove removes a log that has ended, so that Lost does not list it; heads is the
 // directory of heads, "" the one beside that of the logs. The head is set aside
 // first: if the log were removed first and the rest interrupted, Lost would list it.
-func Remove(i Info, heads string) error {
+func remove(i Info, heads string) error {
 	_, heads = defaultDirs(filepath.Dir(i.Path), "", heads)
 	aside := filepath.Join(heads, prunedDir)
 	if err := os.MkdirAll(aside, 0o700); err != nil {
@@ -184,15 +219,7 @@ func Remove(i Info, heads string) error {
 	if err := os.Remove(i.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	old, err := filesWithSuffix(aside, headSuffix)
-	for len(old) > maxPruned && err == nil {
-		err = os.Remove(old[0])
-		old = old[1:]
-	}
-	if errors.Is(err, fs.ErrNotExist) { // another run pruned first
-		return nil
-	}
-	return err
+	return nil
 }
 
 // Lost lists the sessions with a head and no log that were not pruned: somebody removed

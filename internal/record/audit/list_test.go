@@ -202,8 +202,8 @@ func TestRemove(t *testing.T) {
 	if err != nil || len(infos) != 1 {
 		t.Fatalf("%+v, %v", infos, err)
 	}
-	if err := Remove(infos[0], heads); err != nil {
-		t.Fatal(err)
+	if gone, err := Prune(dir, "", false, func(Info, int, int64) bool { return false }); err != nil || len(gone) != 1 {
+		t.Fatal(gone, err)
 	}
 	if _, err := os.Lstat(infos[0].Path); err == nil {
 		t.Error("the log is still there")
@@ -216,11 +216,11 @@ func TestRemove(t *testing.T) {
 		t.Errorf("lost: %q, %v", lost, err)
 	}
 	old(t, dir, 1, 0) // again, and this one has no head
-	if err := errors.Join(os.Remove(filepath.Join(heads, "20200000-x"+headSuffix)), Remove(infos[0], heads)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(heads, "20200000-x"+headSuffix)), remove(infos[0], heads)); err != nil {
 		t.Error(err)
 	}
 	infos[0].Path = aside
-	if err := Remove(infos[0], heads); err == nil {
+	if err := remove(infos[0], heads); err == nil {
 		t.Error("what cannot be removed is no error")
 	}
 }

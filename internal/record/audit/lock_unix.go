@@ -23,6 +23,12 @@ func lockFile(f *os.File) error {
 	}
 }
 
+// tryLock takes a lock on f, until it is closed, and reports whether it has it: false
+// while another process has.
+func tryLock(f *os.File) bool {
+	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+}
+
 // locked reports whether a process is writing the log f.
 func locked(f *os.File) bool {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)

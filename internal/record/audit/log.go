@@ -302,12 +302,7 @@ func (l *Log) Close() error {
 	if !first {
 		return nil
 	}
-	dir, heads := filepath.Dir(l.path), filepath.Dir(l.keeper.path)
-	if fits, err := fits(dir, l.path); fits || err != nil {
-		return err
-	}
-	_, err = Prune(dir, heads, false, func(_ Info, n int, bytes int64) bool { return n <= MaxRuns && bytes <= MaxTotal })
-	return err
+	return pruneOld(filepath.Dir(l.path), filepath.Dir(l.keeper.path), l.path)
 }
 
 // stop ends writing: it reports losses, signs with sign, and waits until all of
