@@ -3,6 +3,7 @@
 package credentials
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // readOwned reads a regular file that belongs to the user or root and that no
@@ -62,16 +65,13 @@ func lockFile(path string) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	for end := time.Now().Add(lockTime); ; time.Sleep(2 * time.Millisecond) {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() { f.Close() }, nil
-		}
-		if err != syscall.EWOULDBLOCK && err != syscall.EINTR || time.Now().After(end) {
-			f.Close()
-			return nil, fmt.Errorf("locking %s: %w", path, err)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
+	defer cancel()
+	if err := sys.WaitLock(ctx, f); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
+	return func() { f.Close() }, nil
 }
 
 // isolate puts a command into a process group of its own, which is killed as a
