@@ -163,10 +163,14 @@ func household(t *testing.T) (home string, env []string, dir string) {
 	return home, env, dir
 }
 
-// command runs one line of a document with the program under test.
 // saysStatus matches the comment of a command that does not end with 0.
 var saysStatus = regexp.MustCompile(`\s# .*\bstatus ([1-9])\b`)
 
+// saysWhy matches what a reader of the first line of a failure must know: rows that
+// became weaker, and errors.
+var saysWhy = regexp.MustCompile(`(?m)^.*(?: → |    reason | error: ).*$`)
+
+// command runs one line of a document with the program under test.
 func command(t *testing.T, number int, line string, env []string, dir string) string {
 	t.Helper()
 	line = strings.ReplaceAll(line, "go run ./cmd/holdfast", "holdfast")
@@ -182,7 +186,8 @@ func command(t *testing.T, number int, line string, env []string, dir string) st
 		want = 1 // what it says is PARTIAL there
 	}
 	if got := cmd.ProcessState.ExitCode(); got != want {
-		t.Errorf("line %d: %s: status %d, want %d: %v\n%s", number, line, got, want, err, out)
+		why := strings.Join(saysWhy.FindAllString(string(out), -1), "; ")
+		t.Errorf("line %d: %s: status %d, want %d: %v: %s\n%s", number, line, got, want, err, why, out)
 	}
 	return string(out)
 }

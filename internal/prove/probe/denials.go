@@ -15,8 +15,8 @@ import (
 const mostDenials = 200
 
 // varying matches what differs between runs in the name of an attempt:
-// hexadecimal nonces, process ids, ports, addresses.
-var varying = pattern(`\b[0-9a-f]{8,}\b|\b[0-9]{3,}\b`)
+// hexadecimal nonces, ids of runs, process ids, ports, addresses.
+var varying = pattern(`\b([0-9]{8}T[0-9]{6}-)?[0-9a-f]{8,}\b|\b[0-9]{3,}\b`)
 
 // pattern compiles an expression when it is first needed: every start of the
 // launcher includes this package.

@@ -17,8 +17,13 @@ func TestProcessesSince(t *testing.T) {
 	}
 	pid := sleep.Process.Pid
 	begun, ok := processOf(pid)
-	if !ok || begun.parent != os.Getpid() || begun.resident == 0 {
+	if !ok || begun.parent != os.Getpid() {
 		t.Fatalf("%+v", begun)
+	}
+	// Since Linux 6.2 the count of a small process may be 0: only what one
+	// processor has collected is added (mm/memory.c, percpu_counter).
+	if own, ok := processOf(os.Getpid()); !ok || own.resident == 0 {
+		t.Fatalf("%+v", own)
 	}
 	var table processTable
 	for range 2 {

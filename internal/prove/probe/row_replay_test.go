@@ -6,12 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
+
+// allEntries are the rows as the files have them, read once for all tests.
+var allEntries = sync.OnceValues(func() ([]rowData, error) { return entries(true) })
 
 // Unexecuted returns the payloads of a row with a human drive that their program
 // did not execute, or that were executed although none should.
 func Unexecuted(res Result) (out []string) {
-	all, err := entries(true)
+	all, err := allEntries()
 	if err != nil {
 		return []string{err.Error()}
 	}
