@@ -228,16 +228,5 @@ func (o Ablation) play(ctx context.Context, omit []string, record bool, rows []p
 	if smoke := all[0]; smoke.Verdict != probe.Held {
 		return all[1:], smoke.Reason
 	}
-	left := mostAgain
-	for i, res := range all {
-		if res.Verdict == probe.Inconclusive && !res.Missing && left > 0 {
-			left--
-			all[i] = o.Runner.Run(ctx, t, []probe.Row{res.Row})[1]
-		}
-	}
 	return all[1:], ""
 }
-
-// mostAgain is how many rows may prove nothing for want of time, such as a race that
-// was run too few times, and are played again with nothing beside them.
-const mostAgain = 4

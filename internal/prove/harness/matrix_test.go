@@ -96,42 +96,20 @@ func playMatrix(t *testing.T, w World, ids []string) {
 	for _, r := range probe.All() {
 		rows[r.ID] = r
 	}
-	run := playRows(t, w, ids, 0)
-	keep(t, run)
-	if len(run.Rows) != len(ids) {
-		t.Errorf("%d of %d rows were played", len(run.Rows), len(ids))
-	}
-	failed := func(r report.Row) bool { return r.Fails(!r.Missing || !mayLack(rows[r.ID], w)) }
-	var again []string
-	for _, r := range run.Rows {
-		switch {
-		case !failed(r):
-		case r.Verdict == report.Inconclusive && !r.Missing && len(again) < mostAgain:
-			t.Logf("%s is played again: %s", r.ID, r.Reason)
-			again = append(again, r.ID)
-		default:
-			t.Errorf("%s, %s: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
-		}
-	}
-	if len(again) == 0 {
-		return
-	}
-	for _, r := range playRows(t, w, again, 1).Rows {
-		if failed(r) {
-			t.Errorf("%s, %s, played again: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
-		}
-	}
-}
-
-// playRows plays rows in a world, workers at a time; with 0 the machine decides.
-func playRows(t *testing.T, w World, ids []string, workers int) report.Run {
-	t.Helper()
-	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: testenv.Binary(t)}, Select: Selection{IDs: ids}, Place: place(t), World: w, Workers: workers,
+	run, err := Prove(t.Context(), Options{Target: targets.Holdfast{Path: testenv.Binary(t)}, Select: Selection{IDs: ids}, Place: place(t), World: w,
 		Worker: []string{testenv.Prove(t), WorkerCommand}, Machine: []string{testenv.Prove(t), MachineCommand}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run
+	keep(t, run)
+	if len(run.Rows) != len(ids) {
+		t.Errorf("%d of %d rows were played", len(run.Rows), len(ids))
+	}
+	for _, r := range run.Rows {
+		if r.Fails(!r.Missing || !mayLack(rows[r.ID], w)) {
+			t.Errorf("%s, %s: %s: %s", r.ID, r.Title, r.Verdict, r.Reason)
+		}
+	}
 }
 
 // lacks lists the rows that need something, besides programs and rights, that an

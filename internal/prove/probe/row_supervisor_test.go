@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"holdfast.dev/holdfast/internal/prove/inside"
 )
 
 // harnessFaults are the ways in which other harnesses passed what they had not
@@ -66,6 +68,57 @@ func TestAnEmptyListHoldsNothing(t *testing.T) {
 	res := r.Run(t.Context(), broken, nil)
 	if len(res) != 1 || res[0].Verdict != Inconclusive {
 		t.Errorf("%d results, the first %v; want only the smoke test, inconclusive", len(res), res[0].Verdict)
+	}
+}
+
+// TestAFewAreTriedAgain: what proves nothing for want of time is played once more, and
+// told once; a target that ends nothing is not tried for each row again.
+func TestAFewAreTriedAgain(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		broken      int // commands after the smoke test that fail
+		plays, held int
+	}{
+		{"none", 0, 6, 6},
+		{"three, once", 3, 9, 6},
+		{"each, always", 100, 6 + mostAgain, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			plays := -1 // without the smoke test
+			target := pretender(func(w *World, n string) Observation {
+				plays++
+				o := polite(w, n)
+				switch {
+				case plays == 0:
+					o.Stdout = lines(w, n, inside.Report{Attempt: "nothing", Done: true})
+				case plays <= c.broken:
+					o = Observation{Exit: 127}
+				}
+				return o
+			})
+			told := map[string]int{}
+			r := Runner{Prober: os.Args[0], Dir: t.TempDir(), Done: func(res Result) { told[res.Row.ID]++ }}
+			var rows []Row
+			for i := range 6 {
+				rows = append(rows, with(func(r *Row) { r.ID = fmt.Sprintf("TST-10%d", i) }))
+			}
+			held := 0
+			results := r.Run(t.Context(), target, rows)
+			if results[0].Verdict != Held {
+				t.Fatal(results[0].Verdict, results[0].Reason)
+			}
+			for _, res := range results[1:] {
+				if res.Verdict == Held {
+					held++
+				}
+				if told[res.Row.ID] != 1 {
+					t.Errorf("%s was told %d times", res.Row.ID, told[res.Row.ID])
+				}
+			}
+			if plays != c.plays || held != c.held {
+				t.Errorf("%d plays, %d held; want %d and %d", plays, held, c.plays, c.held)
+			}
+		})
 	}
 }
 

@@ -252,32 +252,43 @@ func (s *Session) controlled() bool {
 // SmokeID is the row that Run plays first.
 const SmokeID = "RUN-000"
 
+// mostAgain is how many rows may prove nothing for want of time, such as a race that
+// was run too few times, and are played again. More have another reason.
+const mostAgain = 4
+
 // Run plays rows and returns the results in their order, after that of a row that
 // only shows that the target runs anything. A refusal to start counts as a
-// defence only for a target that has started something else before. When ctx
-// ends, rows that have not begun are inconclusive.
+// defence only for a target that has started something else before. A few that prove
+// nothing are played once more at the end, with nothing beside them. When ctx ends,
+// rows that have not begun are inconclusive.
 func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 	out := make([]Result, len(rows)+1)
 	n.host = &sync.Map{}
 	out[0] = n.Play(ctx, t, Row{ID: SmokeID, Kind: Control, Action: "nothing", Title: "the target runs a command at all"})
 	n.reportResult(out[0])
-	var mu sync.Mutex
-	play := func(i int) {
-		r := rows[i]
+	result := func(r Row) Result {
 		if out[0].Verdict != Held {
 			r.RefusalHolds = false
 		}
-		res := Result{Row: r, Target: t.Name(), Reason: "not played: " + context.Canceled.Error()}
 		switch {
 		case ctx.Err() != nil:
+			return Result{Row: r, Target: t.Name(), Reason: "not played: " + context.Canceled.Error()}
 		case n.playedElsewhere(r):
-			res = n.Networked(ctx, t, r)
-		default:
-			res = n.Play(ctx, t, r)
+			return n.Networked(ctx, t, r)
 		}
+		return n.Play(ctx, t, r)
+	}
+	var mu sync.Mutex
+	var unproved []int
+	play := func(i int) {
+		res := result(rows[i])
 		mu.Lock()
 		defer mu.Unlock()
 		out[i+1] = res
+		if res.Verdict == Inconclusive && !res.Missing && len(unproved) < mostAgain && out[0].Verdict == Held && ctx.Err() == nil {
+			unproved = append(unproved, i)
+			return
+		}
 		n.reportResult(res)
 	}
 	var group sync.WaitGroup
@@ -290,6 +301,12 @@ func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 	group.Wait()
 	for _, i := range alone {
 		play(i)
+	}
+	for _, i := range unproved {
+		first := out[i+1].Reason
+		out[i+1] = result(rows[i])
+		out[i+1].Reason += "; it was played twice, because the first time: " + first
+		n.reportResult(out[i+1])
 	}
 	return out
 }
