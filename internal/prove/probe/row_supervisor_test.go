@@ -3,6 +3,7 @@
 package probe
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,6 +120,35 @@ func TestAFewAreTriedAgain(t *testing.T) {
 				t.Errorf("%d plays, %d held; want %d and %d", plays, held, c.plays, c.held)
 			}
 		})
+	}
+}
+
+// TestWhatIsNotTriedAgainKeepsItsReason: who interrupts the second plays learns what
+// the first ones found.
+func TestWhatIsNotTriedAgainKeepsItsReason(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	plays := 0
+	target := pretender(func(w *World, n string) Observation {
+		switch plays++; plays {
+		case 1: // the smoke test
+			o := polite(w, n)
+			o.Stdout = lines(w, n, inside.Report{Attempt: "nothing", Done: true})
+			return o
+		case 4:
+			cancel()
+		}
+		return Observation{Exit: 127}
+	})
+	r := Runner{Prober: os.Args[0], Dir: t.TempDir()}
+	results := r.Run(ctx, target, []Row{plain, plain})
+	if plays != 4 {
+		t.Errorf("%d plays, want two rows and the first of them again", plays)
+	}
+	if again := results[1].Reason; !strings.Contains(again, "played twice") {
+		t.Errorf("the row that was played twice: %s", again)
+	}
+	if once := results[2].Reason; !strings.HasPrefix(once, "the action never ran (status 127)") || strings.Contains(once, "twice") {
+		t.Errorf("the row that was not: %s", once)
 	}
 }
 

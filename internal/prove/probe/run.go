@@ -303,9 +303,10 @@ func (n Runner) Run(ctx context.Context, t Target, rows []Row) []Result {
 		play(i)
 	}
 	for _, i := range unproved {
-		first := out[i+1].Reason
-		out[i+1] = result(rows[i])
-		out[i+1].Reason += "; it was played twice, because the first time: " + first
+		if first := out[i+1].Reason; ctx.Err() == nil {
+			out[i+1] = result(rows[i])
+			out[i+1].Reason += "; it was played twice, because the first time: " + first
+		}
 		n.reportResult(out[i+1])
 	}
 	return out
