@@ -59,7 +59,7 @@ func (w *walker) entries(d *dir, list []byte) (subs []sub, err error) {
 	case end != nil:
 		w.atEnd.leave(end, kept, count)
 	case w.names != nil:
-		w.names.add(w.path, d, &listing{list: kept, subs: below, watched: d.watched && plain && !d.gits()}, count)
+		w.names.add(w.path, d, &listing{list: kept, subs: below, watched: d.watched && plain && !d.git}, count)
 	}
 	return subs, nil
 }
@@ -73,6 +73,8 @@ type names struct {
 	byIno  map[uint64][]*listing
 	byPath map[string]*listing
 	watch  watch
+
+	unwatched int64 // names that are read before the first directory is watched
 }
 
 // listing is one directory as it was: its entries one after another, see
@@ -87,6 +89,8 @@ type listing struct {
 	ctime   int64 // when it was watched
 	subs    bool  // there are directories in it
 	dep     bool  // below a tree that is listed as one
+	inGit   bool  // see dir
+	repo    bool
 }
 
 // named is one entry of a listing.
@@ -98,7 +102,7 @@ type named struct {
 }
 
 func newNames() *names {
-	n := &names{watch: watch{first: unwatched}}
+	n := &names{unwatched: unwatched}
 	n.left.Store(maxNames)
 	return n
 }
@@ -113,7 +117,8 @@ func (n *names) add(path []byte, d *dir, l *listing, count int) {
 		}
 		l.list = directoriesOf(l.list)
 	}
-	l.path, l.ino, l.ctime, l.dep = string(path), d.ino, d.ctime, d.dep != nil
+	l.path, l.ino, l.ctime = string(path), d.ino, d.ctime
+	l.dep, l.inGit, l.repo = d.dep != nil, d.inGit, d.repo
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.whole() || len(n.dirs) < maxDirs {

@@ -22,9 +22,9 @@ import (
 // NoLinks.
 
 const (
-	// unwatched is the number of directories that are walked before the first is watched: a
-	// smaller tree is looked through sooner than watches are removed.
-	unwatched = 256
+	// unwatched is how many names are read before the first directory is watched: a smaller
+	// tree is looked through again sooner than watches are made and removed.
+	unwatched = 512
 
 	watchedEvents = unix.FAN_CREATE | unix.FAN_DELETE | unix.FAN_MOVED_FROM | unix.FAN_MOVED_TO |
 		unix.FAN_MODIFY | unix.FAN_CLOSE_WRITE | unix.FAN_ATTRIB | unix.FAN_ONDIR | unix.FAN_EVENT_ON_CHILD
@@ -36,14 +36,11 @@ var watchable = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_
 
 // watch is the kernel's list of the directories of a tree in which something happened.
 type watch struct {
-	dev    uint64 // of the tree; what is mounted in it is not watched
-	kind   int64  // of its file system
-	first  int64  // number of directories that are walked before the first is watched
-	walked atomic.Int64
+	dev    uint64      // of the tree; what is mounted in it is not watched
+	kind   int64       // of its file system
 	ended  atomic.Bool // nothing more is watched
 	open   sync.Once
 	events *os.File // nil for none
-	ending sync.WaitGroup
 }
 
 // begin prepares for the tree at root.
@@ -58,7 +55,7 @@ func (w *watch) begin(root int, dev uint64) {
 // add watches the directory d, whose names are not read yet. It reports whether d can be
 // quiet, and its change time.
 func (w *watch) add(d *dir) (ctime int64, ok bool) {
-	if w.walked.Add(1) <= w.first || w.ended.Load() {
+	if w.ended.Load() {
 		return 0, false
 	}
 	w.open.Do(func() {
@@ -98,15 +95,29 @@ func (w *watch) control(f func(fd int) error) error {
 	return err
 }
 
-// end ends watching. The kernel takes some milliseconds to remove many watches; wait
-// returns when it has.
+// end ends watching.
 func (w *watch) end() {
 	if w.ended.Store(true); w.events != nil {
-		w.ending.Go(func() { w.events.Close() })
+		closeInFlight(w.events)
 	}
 }
 
-func (w *watch) wait() { w.ending.Wait() }
+// closeInFlight closes f, and does not wait as close(2) does: for up to 20 ms where the
+// kernel has watches to remove. f is sent over a socket that is in flight itself, so that
+// nothing but the collector of such sockets can close the two (unix(7)), which since Linux
+// 6.8 is a thread of the kernel's. It begins when the other end is closed.
+func closeInFlight(f *os.File) {
+	if pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err == nil {
+		defer unix.Close(pair[0])
+		if c, err := f.SyscallConn(); err == nil {
+			_ = c.Control(func(fd uintptr) {
+				_ = unix.Sendmsg(pair[0], []byte{0}, unix.UnixRights(int(fd), pair[1]), nil, 0) // if not, it is closed below
+			})
+		}
+		unix.Close(pair[1])
+	}
+	f.Close()
+}
 
 // changedDirs returns the handles of the directories in which something happened. ok is
 // false if the kernel had to drop some.
@@ -174,12 +185,12 @@ func (l *endWalk) find(noLinks bool) {
 // candidate returns what the directory s in the one that w walks was at the start, if it
 // may have been quiet since; nil if not.
 func (l *endWalk) candidate(w *walker, s *sub) *listing {
-	if l == nil || l.happened == nil || s.git || s.inGit || s.repo {
+	if l == nil || l.happened == nil || s.git {
 		return nil
 	}
 	w.full = w.join(append(w.full[:0], w.path...), s.nameZ[:len(s.nameZ)-1])
 	was := l.known.byPath[string(w.full)]
-	if was == nil || !was.watched || was.ino != s.ino || was.dep != (s.dep != nil) {
+	if was == nil || !was.watched || was.ino != s.ino || was.dep != (s.dep != nil) || was.inGit != s.inGit || was.repo != s.repo {
 		return nil
 	}
 	return was

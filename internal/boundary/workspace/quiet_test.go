@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 // watched scans a tree whose directories are all watched.
 func watched(t testing.TB, root string, more ...Option) *Snapshot {
 	t.Helper()
-	s := scanned(t, root, append([]Option{Remember(), func(s *scan) { s.names.watch.first = 0 }}, more...)...)
+	s := scanned(t, root, append([]Option{Remember(), func(s *scan) { s.names.unwatched = 0 }}, more...)...)
 	t.Cleanup(s.Release)
 	s.NoLinks = true
 	return s
@@ -64,6 +65,55 @@ func TestQuietDirectoriesArePassedOver(t *testing.T) {
 				t.Errorf("looked at %d of %d entries, want %d", got, all, c.want)
 			}
 		})
+	}
+}
+
+// What git stores is passed over like other directories, and is looked at where the
+// directory that it is in has become a repository.
+func TestQuietRepository(t *testing.T) {
+	for name, c := range map[string]struct {
+		during func(w string)
+		held   string // moved out
+		want   int64  // entries that are looked at
+	}{
+		"nothing happened":        {func(string) {}, "", 10},
+		"an object is a link":     {func(w string) { link(t, "/etc/passwd", w, "src.git/objects/ab/new") }, "src.git/objects/ab/new", 12},
+		"it becomes a repository": {func(w string) { write(t, w, "plain/HEAD", "ref: refs/heads/x\n") }, "plain/objects/cd/l", 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := tempRoot(t)
+			bareShape(t, w+"/src.git")
+			write(t, w, "src.git/objects/ab/cdef", "")
+			mkdir(t, w+"/plain/refs")
+			mkdir(t, w+"/plain/objects/cd")
+			link(t, "../x", w, "plain/objects/cd/l")
+			time.Sleep(2 * clockSlack)
+			s := watched(t, w)
+			needWatches(t, s)
+			c.during(w)
+			s.Budget = NewBudget()
+			r, err := s.Settle(t.Context(), t.TempDir())
+			must(t, err)
+			held := ""
+			for _, q := range r.Quarantined {
+				held += strings.TrimPrefix(string(q.Path), w+"/")
+			}
+			if got := s.Budget.Files(); held != c.held || got != c.want {
+				t.Errorf("held back %q, want %q; looked at %d entries, want %d", held, c.held, got, c.want)
+			}
+		})
+	}
+}
+
+// What is closed in flight is closed, by the kernel.
+func TestCloseInFlight(t *testing.T) {
+	r, w, err := os.Pipe()
+	must(t, err)
+	closeInFlight(w)
+	closeInFlight(w) // it is closed already
+	must(t, r.SetReadDeadline(time.Now().Add(20*time.Second)))
+	if _, err := r.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Error(err)
 	}
 }
 

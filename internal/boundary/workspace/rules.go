@@ -294,7 +294,7 @@ func globMatch(p string, name []byte) bool {
 		return true
 	}
 	for i := range len(name) + 1 {
-		if globMatch(p[1:], name[i:]) {
+		if (p[1] == '*' || i < len(name) && name[i] == p[1]) && globMatch(p[1:], name[i:]) {
 			return true
 		}
 	}

@@ -116,7 +116,6 @@ func (s *Snapshot) Release() {
 	}
 	if s.names != nil {
 		s.names.watch.end()
-		s.names.watch.wait()
 	}
 }
 

@@ -15,12 +15,9 @@ import (
 )
 
 const (
-	maxHeld = 256 // directories of one branch that are held open; deeper ones are left and found again through ".."
-	// maxShared is the depth to which directories are handed to other goroutines.
-	// Deeper ones are too small to be worth waking a thread for.
-	maxShared = 3
-	maxDepth  = 16384 // components; a deeper tree is not read
-	maxPath   = 3500  // bytes; what lies deeper could not be named to mount(2) with the root before it
+	maxHeld  = 256   // directories of one branch that are held open; deeper ones are left and found again through ".."
+	maxDepth = 16384 // components; a deeper tree is not read
+	maxPath  = 3500  // bytes; what lies deeper could not be named to mount(2) with the root before it
 )
 
 // dir is a directory that is being walked.
@@ -79,7 +76,7 @@ type walk struct {
 	v     visitor
 	limit int // bytes of a path; 0 for none
 	walkMemory
-	idle chan struct{}
+	busy chan struct{} // one for each goroutine that walks
 	wg   sync.WaitGroup
 	mu   sync.Mutex
 	err  error
@@ -94,10 +91,12 @@ func run(ctx context.Context, root int, rules *Rules, limit int, inGit bool, v v
 		return err
 	}
 	n := min(runtime.NumCPU(), 8)
-	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, walkMemory: m, idle: make(chan struct{}, n-1)}
+	wk := &walk{ctx: ctx, rules: rules, v: v, limit: limit, walkMemory: m, busy: make(chan struct{}, n)}
+	wk.busy <- struct{}{}
 	w := newWalker(wk)
 	err = w.dir(&dir{fd: fd, inGit: inGit, states: []*node{rules.root}})
 	unix.Close(fd)
+	<-wk.busy // another may take what is left of a directory
 	wk.wg.Wait()
 	w.free()
 	if err != nil {
@@ -143,7 +142,7 @@ func (w *walker) dir(d *dir) error {
 		}
 		return w.descend(d, subs)
 	}
-	if w.names != nil {
+	if w.names != nil && maxNames-w.names.left.Load() >= w.names.unwatched {
 		d.ctime, d.watched = w.names.watch.add(d)
 	}
 	var n int
@@ -248,46 +247,49 @@ func isRefDir(name []byte) bool {
 	return string(name) == "refs" || string(name) == "logs" || string(name) == "objects"
 }
 
-// descend enters the directories of d, handing some to idle goroutines.
+// descend enters the directories of d, and hands half of those that are left to
+// another goroutine where one is free.
 func (w *walker) descend(d *dir, subs []sub) error {
+	for len(subs) > 0 {
+		if half := len(subs) / 2; half > 0 && w.handOver(d, subs[len(subs)-half:]) {
+			subs = subs[:len(subs)-half]
+		}
+		if err := w.enter(d, subs[0]); err != nil {
+			return err
+		}
+		subs = subs[1:]
+	}
+	return nil
+}
+
+// enter walks the directory s of d.
+func (w *walker) enter(d *dir, s sub) error {
+	was := w.atEnd.candidate(w, &s)
+	if was != nil && !was.subs && w.atEnd.quiet(was, d.fd, s.nameZ) {
+		return nil
+	}
 	base := len(w.path)
-	for _, s := range subs {
-		was := w.atEnd.candidate(w, &s)
-		if was != nil && !was.subs && w.atEnd.quiet(was, d.fd, s.nameZ) {
-			continue
+	fd, err := openAt(d.fd, s.nameZ)
+	if err == nil && (d.depth >= maxDepth || w.limit > 0 && base+len(s.nameZ) > w.limit) {
+		unix.Close(fd)
+		err = errTooDeep
+	}
+	if err != nil {
+		if ignoreGone(err) == nil {
+			return nil
 		}
-		fd, err := openAt(d.fd, s.nameZ)
-		if err == nil && (d.depth >= maxDepth || w.limit > 0 && base+len(s.nameZ) > w.limit) {
-			unix.Close(fd)
-			err = errTooDeep
-		}
-		if err != nil {
-			if ignoreGone(err) == nil {
-				continue
-			}
-			fd, err = w.v.closed(w, d, entry{nameZ: s.nameZ, typ: unix.DT_DIR}, err)
-			if err != nil {
-				return err
-			}
-			if fd < 0 {
-				continue
-			}
-		}
-		child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep, ino: s.ino}
-		if was != nil && was.subs && w.atEnd.quiet(was, fd, []byte(".\x00")) {
-			child.still = was
-		}
-		if w.handOver(child, s.nameZ) {
-			continue
-		}
-		w.path = w.join(w.path, s.nameZ[:len(s.nameZ)-1])
-		err = w.child(d, child)
-		w.path = w.path[:base]
-		if err != nil {
+		if fd, err = w.v.closed(w, d, entry{nameZ: s.nameZ, typ: unix.DT_DIR}, err); err != nil || fd < 0 {
 			return err
 		}
 	}
-	return nil
+	child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep, ino: s.ino}
+	if was != nil && was.subs && w.atEnd.quiet(was, fd, []byte(".\x00")) {
+		child.still = was
+	}
+	w.path = w.join(w.path, s.nameZ[:len(s.nameZ)-1])
+	err = w.child(d, child)
+	w.path = w.path[:base]
+	return err
 }
 
 // child walks one directory in this goroutine. Deep in a tree the parent's
@@ -325,29 +327,33 @@ func (w *walker) child(d, child *dir) error {
 	return nil
 }
 
-// handOver starts a goroutine for child if one is free.
-func (w *walker) handOver(child *dir, nameZ []byte) bool {
-	if child.depth > maxShared {
+// handOver starts a goroutine for directories of d if one is free.
+func (w *walker) handOver(d *dir, subs []sub) bool {
+	if d.depth >= maxHeld {
 		return false
 	}
 	select {
-	case w.idle <- struct{}{}:
+	case w.busy <- struct{}{}:
 	default:
 		return false
 	}
+	of := *d
+	fd, err := unix.FcntlInt(uintptr(d.fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		<-w.busy
+		return false
+	}
+	of.fd = fd
 	other := newWalker(w.walk)
 	other.path = append(other.path, w.path...)
-	other.path = w.join(other.path, nameZ[:len(nameZ)-1])
 	wk := w.walk
 	wk.wg.Go(func() {
-		if err := other.dir(child); err != nil {
+		if err := other.descend(&of, subs); err != nil {
 			wk.fail(err)
 		}
-		if child.fd >= 0 {
-			unix.Close(child.fd)
-		}
+		unix.Close(of.fd)
 		other.free()
-		<-wk.idle
+		<-wk.busy
 	})
 	return true
 }

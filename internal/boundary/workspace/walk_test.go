@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,5 +80,42 @@ func TestWalkReturnsErrorsOfOthers(t *testing.T) {
 	}
 	if err := run(t.Context(), -1, &rules, 0, false, v, walkMemory{}); !errors.Is(err, unix.EBADF) {
 		t.Errorf("without a directory: %v", err)
+	}
+}
+
+// meeting is a visitor that waits at one name until another goroutine has come to it.
+type meeting struct {
+	linkFinder
+	came atomic.Int64
+	met  chan struct{}
+}
+
+func (v *meeting) beforeRules(_ *walker, _ *dir, e entry) (bool, error) {
+	if string(e.name()) != "here" {
+		return false, nil
+	}
+	if v.came.Add(1) == 2 {
+		close(v.met)
+	}
+	select {
+	case <-v.met:
+		return false, nil
+	case <-time.After(10 * time.Second):
+		return false, errors.New("nobody else came")
+	}
+}
+
+// Directories are shared wherever there are several, and not at the top alone.
+func TestWalkIsShared(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for _, top := range []string{"", "only/", "src/main/java/org/example/"} {
+		w := tempRoot(t)
+		for _, name := range []string{"a/here", "b/here"} {
+			write(t, w, top+name, "")
+		}
+		rules := DefaultRules()
+		if err := run(t.Context(), openDir(t, w), &rules, 0, false, &meeting{met: make(chan struct{})}, walkMemory{}); err != nil {
+			t.Errorf("directories of %q: %v", top, err)
+		}
 	}
 }
