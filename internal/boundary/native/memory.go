@@ -27,7 +27,7 @@ type memoryWatch struct {
 	device  uint64 // of the private storage
 	shared  int64  // memory of files that are in sight, when it was last measured
 	base    int64  // the least the machine held otherwise since the run began
-	others  int64  // memory files of others when the run began
+	others  int64  // memory files of others at the first look: most runs have ended before it
 	ticks   int
 }
 
@@ -72,7 +72,9 @@ func (w *memoryWatch) isExceeded() bool {
 	if err != nil {
 		return true
 	}
-	w.ticks++
+	if w.ticks++; w.ticks == 1 {
+		w.others = otherFiles(w.device, w.process.done)
+	}
 	if held-w.base-w.shared > w.limit/4 || w.ticks%5 == 0 {
 		w.shared = w.files(pids)
 		w.base = min(w.base, held-w.shared)

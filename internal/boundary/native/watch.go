@@ -73,7 +73,6 @@ func (w watches) start(p *process, limits policy.Limits) {
 	if m := w.memory; m != nil {
 		p.watching.Go(func() {
 			defer m.close()
-			m.others = otherFiles(m.device, p.done)
 			p.eachTick(func() {
 				if m.isExceeded() {
 					p.Kill("memory limit of " + policy.FormatSize(limits.Memory))
