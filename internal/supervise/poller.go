@@ -26,8 +26,10 @@ type poller struct {
 	long  bool // the last wait was
 }
 
-// longWait is how long a wait is after which the next one is better here.
-const longWait = time.Millisecond
+// longWait is how long a wait is after which the next one is better here. Programs that start
+// one after the other are one or two milliseconds apart: there a waking by the runtime's
+// poller takes longer than all of what is done for one.
+const longWait = 3 * time.Millisecond
 
 // newPoller leaves fd to its owner.
 func newPoller(fd int) (*poller, error) {
