@@ -23,7 +23,7 @@ type facts struct {
 	tripwire   bool   // the root of the view is served by the supervisor
 	masks      []mask
 	userLimits []userLimit
-	cgroups    []string
+	cgroups    []group
 	trees      map[string]int // place inside → inherited descriptor of its detached tree
 	rlimits    []rlimit
 	environ    []string
@@ -148,8 +148,8 @@ func (b *builder) guard(pid, goodbye ref) {
 	b.call("wait for the supervisor", unix.SYS_READ, []any{fdJanitor, b.words(0), 8}, into(goodbye), ignored())
 	b.call("kill inside", unix.SYS_KILL, []any{pid, int(unix.SIGKILL)}, ignored())
 	b.call("wait for inside", unix.SYS_WAIT4, []any{pid, 0, unix.WALL, 0}, ignored())
-	for _, dir := range b.facts.cgroups {
-		b.call("rmdir "+dir, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(dir), unix.AT_REMOVEDIR}, ignored())
+	for _, g := range b.facts.cgroups {
+		b.call("rmdir "+g.dir, unix.SYS_UNLINKAT, []any{unix.AT_FDCWD, b.str(g.dir), unix.AT_REMOVEDIR}, ignored())
 	}
 	if len(b.spec.Orphaned) == 0 {
 		b.exit(0)
@@ -179,6 +179,7 @@ func (b *builder) enter() {
 	b.call("close binary", unix.SYS_CLOSE, []any{fdBinary})
 	b.call("close janitor's side", unix.SYS_CLOSE, []any{fdHeld})
 	b.dieWithParent()
+	b.enterGroups()
 	if !f.mapped {
 		b.mapIDs()
 	}

@@ -5,6 +5,7 @@ package native
 import (
 	"encoding/binary"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -93,7 +94,7 @@ func (b *builder) supervise(command *label) {
 
 	// Not dumpable: its memory and descriptors are closed to what runs beside it.
 	b.call("hide first process", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 0, 0, 0, 0})
-	if len(b.facts.cgroups) > 0 {
+	if slices.ContainsFunc(b.facts.cgroups, isJoined) {
 		b.message("ask for the control groups", msgLimited)
 		b.await("wait for the control groups")
 	}

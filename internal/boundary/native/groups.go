@@ -22,6 +22,7 @@ type group struct {
 	dir    string
 	limits [][2]string // file, value; in the order in which they are written
 	covers []policy.Guarantee
+	self   bool // cgroup v1: the first process enters it, see enterGroups
 }
 
 func (g group) create() error {
@@ -71,7 +72,7 @@ func (l *launch) prepareGroups() {
 		if slices.Contains(g.covers, policy.ProcessLimit) {
 			l.facts.loosen(unix.RLIMIT_NPROC)
 		}
-		l.facts.cgroups = append(l.facts.cgroups, g.dir)
+		l.facts.cgroups = append(l.facts.cgroups, g)
 		l.onRelease(func() {
 			if !l.started { // no janitor removes it
 				g.remove()
@@ -128,7 +129,7 @@ func possibleGroups(limits policy.Limits, name string) []group {
 		}
 		for _, c := range controllersOf(limits) {
 			if slices.Contains(strings.Split(f[1], ","), c.name) {
-				out = append(out, group{dir: filepath.Join("/sys/fs/cgroup", c.name, f[2], name), limits: c.v1, covers: c.covers})
+				out = append(out, group{filepath.Join("/sys/fs/cgroup", c.name, f[2], name), c.v1, c.covers, true})
 				break
 			}
 		}
@@ -273,8 +274,22 @@ func (l *launch) admit(p *process) error {
 	return send(p.control)
 }
 
-// join puts the first process into the control groups while it makes the view; it asks
-// for that before it starts the command. The first entry of a process waits for all
+// enterGroups is done by the first process while it has one thread: since Linux 5.6 the
+// kernel then waits for nobody (cgroup_procs_write_start in kernel/cgroup/cgroup.c), but in
+// cgroup v1 alone may a thread enter a group. It is still of the supervisor's user.
+func (b *builder) enterGroups() {
+	for _, g := range b.facts.cgroups {
+		if g.self {
+			b.writeFile("enter control group", filepath.Join(g.dir, "tasks"), "0")
+		}
+	}
+}
+
+// isJoined reports whether the supervisor puts the first process into a control group.
+func isJoined(g group) bool { return !g.self }
+
+// join puts the first process into its control group of cgroup v2 while it makes the view;
+// it asks for that before it starts the command. The first entry of a process waits for all
 // processors to pass through the scheduler, 10 ms or more (cgroup_attach_lock in
 // kernel/cgroup/cgroup.c; rcu_sync_enter).
 func (l *launch) join(p *process) {
@@ -283,7 +298,9 @@ func (l *launch) join(p *process) {
 	go func() {
 		defer close(done)
 		for _, g := range l.groups {
-			err = cmp.Or(err, g.add(p.first))
+			if isJoined(g) {
+				err = cmp.Or(err, g.add(p.first))
+			}
 		}
 	}()
 	l.joined = func() error {

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -201,10 +202,10 @@ func (p *process) reap() error {
 	p.portal.Close()
 	p.portal = nil
 	p.dialLock.Unlock()
+	// Where the janitor was killed, the first process inside dies with it, but not at
+	// once, and it is no child of ours that we could wait for.
+	deadline := time.Now().Add(5 * time.Second)
 	if err == nil && !state.Success() && p.first != 0 {
-		// The janitor was killed: the first process inside dies with it, but
-		// not at once, and it is no child of ours that we could wait for.
-		deadline := time.Now().Add(5 * time.Second)
 		for unix.Kill(p.first, 0) == nil && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
@@ -212,9 +213,12 @@ func (p *process) reap() error {
 	p.dropFirst()
 	p.watching.Wait()
 	for _, g := range p.groups {
-		if rerr := g.remove(); rerr != nil && err == nil {
-			err = rerr
+		rerr := g.remove()
+		for errors.Is(rerr, unix.EBUSY) && time.Now().Before(deadline) { // it died before it was reported
+			time.Sleep(time.Millisecond)
+			rerr = g.remove()
 		}
+		err = cmp.Or(err, rerr)
 	}
 	return err
 }
