@@ -23,6 +23,7 @@ var notes = map[string]string{
 	"prove: the headline cases (--core --quick), s":    "141 rows are 41 s of processor time on two cores, 294 ms a row where the row itself takes 99 with no sandbox: the rest are two or three starts of Holdfast a row and the reading of their records.",
 	"prove: all of it, s":                              "848 rows are 297 s of processor time on two cores, so that 149 s are the least: 350 ms a row, and starts for the most part, as for the headline cases. Ten rows alone take 137 s, beside others: floods that go on until the bounds of the record are reached (130,000 files, 450,000 refused calls), a race that is tried 20,000 times, a program that is compiled with an empty cache. 307 s before starts became cheaper and rows waited for events.",
 
+	"record standard, start of true: ms of wall time, more than no record":        "of what it adds, serving the root has the largest part (some 60 requests, 2 to 3 ms), then the first notified execution (1 ms) and the three waits for the disk at the end (1 ms). It was 39 ms before what the root holds was there from the beginning and the threads of the supervisor waited without holding up each other.",
 	"record standard, python start: processor time, times no record":              singleEventReason,
 	"record standard, git status: processor time, times no record":                singleEventReason,
 	"record standard, untar to tmpfs: processor time, times no record":            switchReason,
