@@ -192,25 +192,6 @@ func TestEnvFlag(t *testing.T) {
 	}
 }
 
-// Root's files have another owner in each run: git must not take them for changed.
-func TestGitOfRoot(t *testing.T) {
-	w := newWorld(t)
-	for _, c := range []struct {
-		user  int
-		set   []string
-		value string
-	}{
-		{0, nil, "core.checkStat"},
-		{1, nil, ""},
-		{0, []string{"environment.set", "GIT_CONFIG_COUNT=1", "environment.set", "GIT_CONFIG_KEY_0=user.name", "environment.set", "GIT_CONFIG_VALUE_0=x"}, "user.name"},
-	} {
-		w.host.UID = c.user
-		if got, _ := variableOf(w.plan(w.options(c.set...)), "GIT_CONFIG_KEY_0"); got != c.value {
-			t.Errorf("of user %d with %q git is given %q, want %q", c.user, c.set, got, c.value)
-		}
-	}
-}
-
 func TestEnvironment(t *testing.T) {
 	w := newWorld(t)
 	w.host.Env = []string{

@@ -13,7 +13,7 @@ import (
 // environmentKeys are those of the section environment.
 var environmentKeys = []key{
 	{name: "environment",
-		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD, TMPDIR and PYTHONDONTWRITEBYTECODE are set by Holdfast; as root also GIT_CONFIG_COUNT, so that git does not compare owners, which differ in each run."},
+		doc: "The environment inside is built from this list. HOME, USER, LOGNAME, SHELL, PATH, PWD, TMPDIR and PYTHONDONTWRITEBYTECODE are set by Holdfast."},
 	{name: "environment.pass", kind: &names, project: subset, example: "[LANG, LC_*]",
 		doc: "Variables of the caller that are handed in when set. `PREFIX*` stands for all that begin with the prefix, except those that look like a secret or make programs execute something."},
 	{name: "environment.set", kind: &variables, project: never, example: "{CI: \"true\"}",
@@ -162,13 +162,6 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 		{"PYTHONDONTWRITEBYTECODE", "1"},
 	} {
 		out[kv[0]] = Env{kv[0], kv[1], ours}
-	}
-	if h.UID == 0 {
-		// As root files have another owner in each run: git status would read all of them
-		// again, and so would the next one on the host.
-		for name, value := range map[string]string{"COUNT": "1", "KEY_0": "core.checkStat", "VALUE_0": "minimal"} {
-			out["GIT_CONFIG_"+name] = Env{"GIT_CONFIG_" + name, value, ours}
-		}
 	}
 	if p.Scratch {
 		out["HOLDFAST_SCRATCH"] = Env{"HOLDFAST_SCRATCH", ScratchDir, ours}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -95,7 +94,7 @@ func TestShow(t *testing.T) {
 			rows[i].Origin, _, _ = strings.Cut(r.Origin, " ")
 		}
 	}
-	rows = slices.DeleteFunc(rows, func(r Row) bool { return strings.HasPrefix(r.Value, "GIT_CONFIG_") }) // root has them
+	rows = append(rows[:0:0], rows...)
 	for i := range rows {
 		rows[i].Value = strings.ReplaceAll(rows[i].Value, w.root, "ROOT")
 		rows[i].Origin = strings.ReplaceAll(rows[i].Origin, w.root, "ROOT")
