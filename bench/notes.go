@@ -19,7 +19,7 @@ var notes = map[string]string{
 	"npm ci, no record: wall time, times bwrap":        "it is the start, and the look at what is new at the end.",
 	"memory of the supervisor at rest, KiB":            memoryReason,
 	"peak memory of the supervisor, KiB":               memoryReason,
-	"log: show of a million records, s":                "reading and verifying take 0.33 s on two cores: three million records a second, each parsed, hashed and checked once. The story of the run is made beside it.",
+	"log: show of a million records, s":                "two thirds of it are reading and verifying, on both cores: each record is parsed, hashed and checked once. The story of the run is made beside it.",
 	"prove: the headline cases (--core --quick), s":    "141 rows are 41 s of processor time on two cores, 294 ms a row where the row itself takes 99 with no sandbox: the rest are two or three starts of Holdfast a row and the reading of their records.",
 	"prove: all of it, s":                              "848 rows are 297 s of processor time on two cores, so that 149 s are the least: 350 ms a row, and starts for the most part, as for the headline cases. Ten rows alone take 137 s, beside others: floods that go on until the bounds of the record are reached (130,000 files, 450,000 refused calls), a race that is tried 20,000 times, a program that is compiled with an empty cache. 307 s before starts became cheaper and rows waited for events.",
 
@@ -39,7 +39,7 @@ var notes = map[string]string{
 	"gate: 100 of the beginning of any word, µs an exec":  "each of the hundred rules looks at each argument, 500 comparisons for five arguments, and none of it tells beforehand that a rule cannot match: an index of words helps where a whole word is named. Shipped rules name their programs.",
 	"gate: 100 that only the evaluator tells, µs an exec": "each of the hundred rules makes a list of arguments before it can say that it does not match, and the index knows nothing of it. Such a rule should name its program first: then others pay nothing for it.",
 
-	"idle connection, KiB":                                                               "by Go's own figures (500 connections through the engine in a test) 11 KiB are the stacks of its two goroutines and what they grew to while it was dialled, and 5 KiB its objects. The rest is garbage of making it, which the collector leaves: it begins at 16 MiB, for the sake of short starts.",
+	"idle connection, KiB":                                                               "by Go's own figures (500 connections through the engine in a test) 11 KiB are the stacks of its two goroutines and what they grew to while it was dialled, and 5 KiB its objects. The rest was not profiled; most likely it is garbage of making it, which the collector leaves: it begins at 16 MiB, for the sake of short starts.",
 	"new connection, ms more than direct":                                                connectReason,
 	"download, connections: 1, times direct":                                             oneConnReason,
 	"download, connections: 1, times socat":                                              oneConnReason + " " + loadReason,

@@ -94,7 +94,7 @@ func (b *builder) supervise(command *label) {
 
 	// Not dumpable: its memory and descriptors are closed to what runs beside it.
 	b.call("hide first process", unix.SYS_PRCTL, []any{unix.PR_SET_DUMPABLE, 0, 0, 0, 0})
-	if slices.ContainsFunc(b.facts.cgroups, isJoined) {
+	if slices.ContainsFunc(b.facts.cgroups, func(g group) bool { return g.v2 }) {
 		b.message("ask for the control groups", msgLimited)
 		b.await("wait for the control groups")
 	}

@@ -22,7 +22,7 @@ type group struct {
 	dir    string
 	limits [][2]string // file, value; in the order in which they are written
 	covers []policy.Guarantee
-	self   bool // cgroup v1: the first process enters it, see enterGroups
+	v2     bool // the supervisor puts the first process into it, see join and enterGroups
 }
 
 func (g group) create() error {
@@ -68,7 +68,6 @@ func (l *launch) prepareGroups() {
 		if err := g.create(); err != nil {
 			continue
 		}
-		l.groups = append(l.groups, g)
 		if slices.Contains(g.covers, policy.ProcessLimit) {
 			l.facts.loosen(unix.RLIMIT_NPROC)
 		}
@@ -129,7 +128,7 @@ func possibleGroups(limits policy.Limits, name string) []group {
 		}
 		for _, c := range controllersOf(limits) {
 			if slices.Contains(strings.Split(f[1], ","), c.name) {
-				out = append(out, group{filepath.Join("/sys/fs/cgroup", c.name, f[2], name), c.v1, c.covers, true})
+				out = append(out, group{filepath.Join("/sys/fs/cgroup", c.name, f[2], name), c.v1, c.covers, false})
 				break
 			}
 		}
@@ -171,7 +170,7 @@ func unifiedGroup(own string, limits policy.Limits, name string) []group {
 		return nil
 	}
 	active := strings.Fields(string(raw))
-	g := group{dir: filepath.Join(parent, name)}
+	g := group{dir: filepath.Join(parent, name), v2: true}
 	for _, c := range controllersOf(limits) {
 		if slices.Contains(active, c.name) {
 			g.limits, g.covers = append(g.limits, c.v2...), append(g.covers, c.covers...)
@@ -279,14 +278,11 @@ func (l *launch) admit(p *process) error {
 // cgroup v1 alone may a thread enter a group. It is still of the supervisor's user.
 func (b *builder) enterGroups() {
 	for _, g := range b.facts.cgroups {
-		if g.self {
+		if !g.v2 {
 			b.writeFile("enter control group", filepath.Join(g.dir, "tasks"), "0")
 		}
 	}
 }
-
-// isJoined reports whether the supervisor puts the first process into a control group.
-func isJoined(g group) bool { return !g.self }
 
 // join puts the first process into its control group of cgroup v2 while it makes the view;
 // it asks for that before it starts the command. The first entry of a process waits for all
@@ -297,8 +293,8 @@ func (l *launch) join(p *process) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for _, g := range l.groups {
-			if isJoined(g) {
+		for _, g := range l.facts.cgroups {
+			if g.v2 {
 				err = cmp.Or(err, g.add(p.first))
 			}
 		}

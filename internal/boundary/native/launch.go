@@ -22,7 +22,6 @@ type launch struct {
 	omit    map[string]bool
 
 	builder *builder
-	groups  []group
 	cleanup []func() // run by release, in reverse order
 	control *os.File // our end; owned by the process after a successful start
 	janitor *os.File
@@ -92,7 +91,7 @@ func (l *launch) execute(files []*os.File) (*process, error) {
 		return nil, err
 	}
 	p := &process{janitor: proc, name: l.spec.Argv[0], limits: l.spec.Plan.Limits, control: l.control, goodbye: l.janitor, portal: l.portal,
-		groups: l.groups, changes: make(chan boundary.State, 8), done: make(chan struct{}), cleaned: make(chan struct{}), firstfd: -1}
+		groups: l.facts.cgroups, changes: make(chan boundary.State, 8), done: make(chan struct{}), cleaned: make(chan struct{}), firstfd: -1}
 	l.started = true
 	p.in, p.out, p.err = l.outer[0], l.outer[1], l.outer[2]
 	l.control, l.janitor, l.portal, l.outer = nil, nil, nil, [3]*os.File{}

@@ -117,7 +117,7 @@ func swapAndWrite(p *Probe) {
 	stop.Store(true)
 	n := <-swapped
 	if how == "remake" { // the link is there for a moment only: on a busy machine no try may have met it
-		_ = errors.Join(os.RemoveAll(name), os.Symlink(other, name))
+		_, _ = os.RemoveAll(name), os.Symlink(other, name)
 		try()
 	}
 	p.Note("swaps", []byte(n.String()))
