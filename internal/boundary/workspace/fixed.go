@@ -72,7 +72,7 @@ func (v *settle) compare(r *row, contents bool) {
 			return
 		}
 		f.Change, f.Reason = Removed, "removed or moved on the host during the run; "+r.Reason
-	case r.Ino != st.Ino || r.Dev != unix.Mkdev(st.Dev_major, st.Dev_minor):
+	case r.isOther(&st):
 		f.Reason = "replaced on the host during the run: from then on the command could change it; " + r.Reason
 	case contents && r.Ctime != nanos(st.Ctime):
 		f.Reason = "changed on the host during the run; " + r.Reason
@@ -88,6 +88,14 @@ func (v *settle) compare(r *row, contents bool) {
 	case !strings.Contains(v.report.Flagged[at].Reason, "on the host during the run"):
 		v.report.Flagged[at].Reason += "; " + f.Reason
 	}
+}
+
+// isOther reports whether st is of another file than r was. The number of an inode says
+// too little: a file system may give it at once to the file that takes the place of the one
+// that was removed.
+func (r *row) isOther(st *unix.Statx_t) bool {
+	return r.Ino != st.Ino || r.Dev != unix.Mkdev(st.Dev_major, st.Dev_minor) || (r.Mode^uint32(st.Mode))&typeMask != 0 ||
+		st.Mask&unix.STATX_BTIME != 0 && nanos(st.Btime) > r.Ctime
 }
 
 // wasMoved reports whether a path, or one above it, was moved out of the tree.

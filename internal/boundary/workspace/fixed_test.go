@@ -69,3 +69,22 @@ func TestFixedPaths(t *testing.T) {
 		t.Errorf("listed as well: %q", got)
 	}
 }
+
+// The file that takes the place of one that was removed may get the number of its inode.
+func TestRemadeWithTheSameInode(t *testing.T) {
+	w := tempRoot(t)
+	write(t, w, "file", "a")
+	mkdir(t, w+"/dir")
+	at := func(name string) (st unix.Statx_t) {
+		must(t, unix.Statx(unix.AT_FDCWD, w+"/"+name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st))
+		return st
+	}
+	st, dir := at("file"), at("dir")
+	was, later := newRow("file", "", "", &st), newRow("file", "", "", &st)
+	later.Ctime -= int64(time.Hour)
+	kind := newRow("file", "", "", &st)
+	kind.Mode = uint32(dir.Mode)
+	if was.isOther(&st) || !later.isOther(&st) || !kind.isOther(&st) {
+		t.Errorf("the same %v, one born later %v, one of another kind %v", !was.isOther(&st), later.isOther(&st), kind.isOther(&st))
+	}
+}
