@@ -41,6 +41,9 @@ func (p *Place) path(s string) mark {
 	if strings.IndexByte(s, '%') >= 0 || strings.IndexByte(s, '\\') >= 0 || strings.IndexByte(s, 0xc0) >= 0 {
 		w.found |= disguisedClimb(s)
 	}
+	if w.up == 0 && within(s, p.Workspace) {
+		w.found &^= otherHome // whoever's home the workspace is in
+	}
 	if w.place.Workspace != "" && w.n > 1 && strings.HasPrefix(s, w.place.Workspace) {
 		w.found |= w.place.inWorkspace(s[len(w.place.Workspace):])
 	}

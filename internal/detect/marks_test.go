@@ -95,6 +95,22 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// A workspace below a directory of somebody else is no home of theirs.
+func TestMarksInASharedWorkspace(t *testing.T) {
+	p := Place{Home: "/home/you", Workspace: "/home/team/project"}
+	for path, want := range map[string]mark{
+		"/home/team/project/src/x":       0,
+		"/home/team/project":             0,
+		"/home/team/project/../x":        otherHome,
+		"/home/team/projects/x":          otherHome,
+		"/home/team/project/.ssh/id_rsa": credential | key,
+	} {
+		if got := p.path(path) & (otherHome | credential | key); got != want {
+			t.Errorf("%s: %b, want %b", path, got, want)
+		}
+	}
+}
+
 func TestProgramMarks(t *testing.T) {
 	for _, tt := range []struct {
 		executable string
