@@ -238,6 +238,23 @@ func TestMovedLinksLeave(t *testing.T) {
 	}
 }
 
+// So it is after a sudden death, when nothing is known of where a directory was.
+func TestMovedLinksLeaveAfterSuddenDeath(t *testing.T) {
+	w := tempRoot(t)
+	link(t, "../../../../in", w, "a/b/c/d/out")
+	link(t, "../../outside", w, "stays/out")
+	time.Sleep(2 * clockSlack)
+	var b bytes.Buffer
+	must(t, scanned(t, w, Remember()).Save(&b))
+	must(t, os.Rename(w+"/a/b/c", w+"/c"))
+	s, err := Load(&b)
+	must(t, err)
+	r, err := s.Settle(context.Background(), t.TempDir())
+	if err != nil || len(r.Flagged) != 1 || r.Flagged[0].Path != Name(w+"/c/d/out") || r.Flagged[0].Change != Leaving {
+		t.Errorf("%v, %+v", err, r.Flagged)
+	}
+}
+
 // Dependencies that were there are one row, whatever became of them.
 func TestDifferencesOfDependencies(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -242,7 +242,11 @@ func newEndWalk(start *names, began int64) *endWalk {
 // the directory is one.
 func (l *endWalk) enter(w *walker, d *dir) *changedDir {
 	var st unix.Statx_t
-	if l.start == nil || statAt(d.fd, []byte(".\x00"), &st) != nil {
+	if statAt(d.fd, []byte(".\x00"), &st) != nil {
+		return nil
+	}
+	if l.start == nil {
+		d.moved = d.moved || d.depth > 0 && nanos(st.Ctime) >= l.began
 		return nil
 	}
 	was := l.start.listingFor(string(w.path), d.ino)
@@ -256,10 +260,11 @@ func (l *endWalk) enter(w *walker, d *dir) *changedDir {
 }
 
 // isMoved reports whether d is new or was at another path: a relative link in it may
-// lead elsewhere now although the link itself is unchanged.
+// lead elsewhere now although the link itself is unchanged. Where the names are lost it
+// may have been, which its change time or that of one above says.
 func (w *walker) isMoved(d *dir) bool {
 	if w.atEnd == nil || w.atEnd.start == nil {
-		return false
+		return d.moved
 	}
 	was := w.atEnd.start.byPath[string(w.path)]
 	return was == nil || was.ino != d.ino

@@ -32,6 +32,7 @@ type dir struct {
 	ino    uint64  // as the directory above has it; 0 of the root
 	was    *listing
 	still  *listing // at the end, if it was quiet
+	moved  bool     // at the end, where names are lost: this or one above may have been moved
 
 	watched bool // from the start, and ctime is when that began
 	ctime   int64
@@ -282,7 +283,7 @@ func (w *walker) enter(d *dir, s sub) error {
 			return err
 		}
 	}
-	child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep, ino: s.ino}
+	child := &dir{fd: fd, depth: d.depth + 1, states: s.states, git: s.git, inGit: s.inGit, repo: s.repo, dep: s.dep, ino: s.ino, moved: d.moved}
 	if was != nil && was.subs && w.atEnd.quiet(was, fd, []byte(".\x00")) {
 		child.still = was
 	}
