@@ -268,7 +268,7 @@ func (r *running) end(ctx context.Context, result *Result) error {
 	result.Changed, result.Warnings = changed, append(result.Warnings, r.agent.Warnings()...)
 	result.warn(err)
 	unseen := r.sensors.Close()
-	r.session.NoLinks = r.sensors.NoLinks()
+	r.session.NothingHidden = r.sensors.NothingHidden()
 	var unsettled error
 	result.Outcome, unsettled = r.session.Settle(ctx, r.task.user())
 	result.Warnings = append(result.Warnings, r.session.Warnings()...)

@@ -18,9 +18,10 @@ func (s *Supervisor) CaughtUp() {
 	defer s.mu.Unlock()
 }
 
-// Linked reports whether a call that makes hard links arrived. Every such call does,
-// whatever its arguments.
-func (s *Supervisor) Linked() bool { return s.links.Load() }
+// Hidden reports whether a call arrived after which a file can be changed without an event
+// in its directory before the end (fanotify(7)): one that makes a hard link, or one that
+// can put a descriptor in flight. Every such call arrives, whatever its arguments.
+func (s *Supervisor) Hidden() bool { return s.hidden.Load() }
 
 // Close waits until Serve has ended, which it does when everything inside is dead.
 // Calls that wait for a human are refused. An error means that something inside lives

@@ -35,7 +35,7 @@ type Supervisor struct {
 	hashes  *hashes
 
 	failed failure     // of the record
-	links  atomic.Bool // see Linked
+	hidden atomic.Bool // see Hidden
 
 	waiting sync.WaitGroup // calls that wait for a human
 	working sync.WaitGroup // of the goroutines that continue them
@@ -177,7 +177,7 @@ func (s *Supervisor) handle(n *notification, now int64) {
 		c.info = &unknownCall
 	}
 	if c.info.action == event.FileLink {
-		s.links.Store(true)
+		s.hidden.Store(true)
 	}
 	if s.config.Refuse != nil {
 		c.refusal, c.refused = s.config.Refuse(uint32(n.nr), n.args)

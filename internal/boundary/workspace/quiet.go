@@ -16,10 +16,11 @@ import (
 // event in it (fanotify(7)), and its identity and its change time are the same. Settle
 // skips its contents. The kernel reports each name that is made, removed or renamed and
 // each file that is written to or given another mode, owner or attribute, through any
-// mount. It does not report changes to a file by another name in a directory that is
-// not watched. Therefore a directory with a file that has several names is looked
-// through, and if a name may have been added during the run, no directory is quiet: see
-// NoLinks.
+// mount. Two things it does not report in time: changes to a file by another name in a
+// directory that is not watched, and writes through shared memory where the file is closed
+// only after the end. Therefore a directory with a file that has several names is looked
+// through, and if the run may have added a name or hidden a descriptor, no directory is
+// quiet: see NothingHidden.
 
 const (
 	// unwatched is how many names are read before the first directory is watched: a smaller
@@ -172,11 +173,11 @@ func handleOf(dir int, name string) (string, bool) {
 }
 
 // find asks which directories something happened in.
-func (l *endWalk) find(noLinks bool) {
+func (l *endWalk) find(nothingHidden bool) {
 	if l.known == nil {
 		return
 	}
-	if noLinks {
+	if nothingHidden {
 		l.happened, _ = l.known.watch.changedDirs()
 	}
 	l.known.watch.end()

@@ -25,7 +25,7 @@ func watched(t testing.TB, root string, more ...Option) *Snapshot {
 	t.Helper()
 	s := scanned(t, root, append([]Option{Remember(), func(s *scan) { s.names.unwatched = 0 }}, more...)...)
 	t.Cleanup(s.Release)
-	s.NoLinks = true
+	s.NothingHidden = true
 	return s
 }
 
@@ -56,7 +56,7 @@ func TestQuietDirectoriesArePassedOver(t *testing.T) {
 		"nothing happened":                         {func(*Snapshot) {}, 2 + 1},
 		"there are more names than are remembered": {func(s *Snapshot) { s.names.left.Store(-1) }, 2 + 1},
 		"a file changed":                           {func(s *Snapshot) { write(t, s.Root, "src/deep/d.go", "") }, 2 + 1 + 1},
-		"links were made, or may have been":        {func(s *Snapshot) { s.NoLinks = false }, all},
+		"links were made, or may have been":        {func(s *Snapshot) { s.NothingHidden = false }, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := watched(t, oldTree(t))
@@ -196,22 +196,35 @@ func TestNamesOfOneFileAreNotQuiet(t *testing.T) {
 	must(t, os.Link(w+"/src/deep/d.go", w+"/new/d.go"))
 	write(t, w, "new/d.go", "changed\n")
 	remove(t, w, "new")
-	s.NoLinks = false // the supervisor saw the call
+	s.NothingHidden = false // the supervisor saw the call
 	wantList(t, differences(t, s), []string{"modified src/deep/d.go"})
 }
 
-// The kernel does not report changes through links: if one was made and this is not
-// known, a change is missed.
-func TestWithoutNoLinksAChangeIsMissed(t *testing.T) {
-	w := oldTree(t)
-	s := watched(t, w)
-	mkdir(t, w+"/new")
-	must(t, os.Link(w+"/src/deep/d.go", w+"/new/d.go"))
-	write(t, w, "new/d.go", "changed\n")
-	remove(t, w, "new")
-	needWatches(t, s)
-	if got := differences(t, s); got != nil {
-		t.Errorf("NoLinks is needless: %q is listed without it", got)
+// The kernel does not report changes through links, nor those through shared memory before
+// the file is closed: where this is not known, a change is missed.
+func TestWhatIsHiddenIsMissed(t *testing.T) {
+	for name, hide := range map[string]func(t *testing.T, w string){
+		"another name": func(t *testing.T, w string) {
+			mkdir(t, w+"/new")
+			must(t, os.Link(w+"/src/deep/d.go", w+"/new/d.go"))
+			write(t, w, "new/d.go", "changed\n")
+			remove(t, w, "new")
+		},
+		"shared memory, and the descriptor stays open": func(t *testing.T, w string) {
+			m, err := unix.Mmap(int(openFor(t, w+"/src/deep/d.go").Fd()), 0, 4, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+			must(t, err)
+			copy(m, "evil")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := oldTree(t)
+			s := watched(t, w)
+			hide(t, w)
+			needWatches(t, s)
+			if got := differences(t, s); got != nil {
+				t.Errorf("NothingHidden is needless: %q is listed without it", got)
+			}
+		})
 	}
 }
 
@@ -272,7 +285,7 @@ func reportOf(t *testing.T, seed uint64, quiet bool) string {
 		few = append(few, func(s *scan) { s.names.left.Store(20) })
 	}
 	s := watched(t, w, few...)
-	s.NoLinks = quiet
+	s.NothingHidden = quiet
 	for range 8 {
 		act(r, w+anyPath(r), w+anyPath(r))
 	}

@@ -98,7 +98,7 @@ func (v *settle) settleTree(ctx context.Context, t *tree, external bool) error {
 	var m walkMemory
 	if !external && v.snap.remember {
 		m.atEnd = newEndWalk(v.snap.names, v.snap.began)
-		m.atEnd.find(v.snap.NoLinks)
+		m.atEnd.find(v.snap.NothingHidden)
 	}
 	if err := run(ctx, fd, &v.snap.rules, 0, external, v, m); err != nil {
 		return err

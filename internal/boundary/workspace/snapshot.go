@@ -82,9 +82,9 @@ type Snapshot struct {
 	// its own.
 	Budget *Budget
 
-	// NoLinks says that nothing inside made a hard link: then Settle may pass over
-	// directories in which nothing happened.
-	NoLinks bool
+	// NothingHidden says that nothing inside could change a file without an event in
+	// its directory: then Settle may pass over directories in which nothing happened.
+	NothingHidden bool
 
 	obeyed []row // with absolute paths: what a host obeys, in and outside the tree
 	trees  []*tree

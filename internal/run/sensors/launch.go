@@ -39,7 +39,7 @@ func (s *Set) open(w boundary.Watch) error {
 		return err
 	}
 	s.mu.Lock()
-	s.calls, s.trees, s.noLinks = calls, w.Trees, false
+	s.calls, s.trees, s.nothingHidden = calls, w.Trees, false
 	s.mu.Unlock()
 	s.serving.Go(calls.Serve)
 	if err := s.listenForReports(w); err != nil {

@@ -43,16 +43,16 @@ type Set struct {
 	plan    policy.Plan // of the launch, set before that calls anything here
 	began   atomic.Bool // the command may be executed
 
-	mu          sync.Mutex // guards what follows
-	calls       *supervise.Supervisor
-	root        *supervise.Tripwire
-	honeytokens supervise.Honeytokens // that root reports
-	watcher     *honey.Watcher        // of the other honeytokens
-	tools       *reports.Server
-	denials     *supervise.LandlockAudit
-	trees       []policy.Tree      // of the view
-	blinded     map[[2]string]bool // what was declared not to be seen, with the reason
-	noLinks     bool               // once closed: see NoLinks
+	mu            sync.Mutex // guards what follows
+	calls         *supervise.Supervisor
+	root          *supervise.Tripwire
+	honeytokens   supervise.Honeytokens // that root reports
+	watcher       *honey.Watcher        // of the other honeytokens
+	tools         *reports.Server
+	denials       *supervise.LandlockAudit
+	trees         []policy.Tree      // of the view
+	blinded       map[[2]string]bool // what was declared not to be seen, with the reason
+	nothingHidden bool               // once closed: see NothingHidden
 
 	serving sync.WaitGroup
 }
@@ -135,7 +135,7 @@ func (s *Set) Close() error {
 		err := calls.Close()
 		errs = append(errs, err)
 		s.mu.Lock()
-		s.noLinks = err == nil && !calls.Linked()
+		s.nothingHidden = err == nil && !calls.Hidden()
 		s.mu.Unlock()
 	}
 	if watcher != nil {
@@ -162,10 +162,10 @@ func (s *Set) Close() error {
 	return nil
 }
 
-// NoLinks reports whether it is certain, once the sensors are closed, that nothing inside
-// made a hard link: every call that makes one was seen, and there was none.
-func (s *Set) NoLinks() bool {
+// NothingHidden reports whether it is certain, once the sensors are closed, that nothing
+// inside could change a file without an event in its directory: see supervise.Hidden.
+func (s *Set) NothingHidden() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.noLinks
+	return s.nothingHidden
 }

@@ -5,7 +5,11 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Alive lists the runs of this user that are looked after now and may write to a
@@ -36,4 +40,42 @@ func supervised(dir string) bool {
 		lock.Close()
 	}
 	return errors.Is(err, context.DeadlineExceeded)
+}
+
+// noteCompany notes, in this session and in each other of this user that is looked after
+// now, that they are not alone. Each holds its lock before it looks: of two that begin at
+// the same time one at least sees the other. It precedes the scan, which sees what was done
+// before.
+func (s *Session) noteCompany() error {
+	dirs, err := filepath.Glob(filepath.Join(filepath.Dir(s.dir), "*"))
+	if err != nil {
+		return nil // the pattern is ours
+	}
+	for _, dir := range dirs {
+		if dir == s.dir || !supervised(dir) {
+			continue
+		}
+		s.company = true
+		if err := noteIn(filepath.Join(dir, lockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("telling another run of this one: %w", err)
+		}
+	}
+	return nil
+}
+
+func noteIn(lock string) error {
+	f, err := os.OpenFile(lock, os.O_WRONLY|os.O_APPEND|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("there was another run\n")
+	return errors.Join(err, f.Close())
+}
+
+// alone reports whether no other run of this user was there at the same time. The other may
+// make a second name of a file, through which this one writes without an event in the
+// directory that is watched.
+func (s *Session) alone() bool {
+	st, err := s.lock.Stat()
+	return err == nil && st.Size() == 0 && !s.company
 }

@@ -30,7 +30,7 @@ const (
 // Session is the directory of one run: it exists while the run does, so that after a
 // sudden death another process can settle the workspace.
 type Session struct {
-	NoLinks bool // nothing inside made a hard link; see workspace.Snapshot
+	NothingHidden bool // nothing inside could hide a change; see workspace.Snapshot
 
 	state     string // directory of all state; "" of one that is taken over
 	dir       string
@@ -39,6 +39,7 @@ type Session struct {
 	view      *view                 // of the workspace, in review mode; nil otherwise, and after a sudden death
 	review    *Viewed               // what became of it, once settled
 	adopted   bool                  // the supervisor of it died
+	company   bool                  // there were other runs when it began; see alone
 	listed    int                   // changes in the writable trees, once settled
 	failed    bool                  // to settle: everything stays for the next attempt
 	keep      bool                  // for what was quarantined
@@ -108,6 +109,9 @@ func (s *Session) Prepare(ctx context.Context, plan *policy.Plan) error {
 		return err
 	}
 	if err := policy.RecordExposed(s.state, workspace.WritableTrees(*plan)); err != nil {
+		return err
+	}
+	if err := s.noteCompany(); err != nil {
 		return err
 	}
 	return s.scan(ctx, plan)
@@ -188,12 +192,12 @@ func (s *Session) settleFor(ctx context.Context, u User) (workspace.Report, erro
 func (s *Session) settle(ctx context.Context, budget *workspace.Budget) (workspace.Report, error) {
 	var all workspace.Report
 	var errs []error
-	patience := s.patience()
+	patience, alone := s.patience(), s.alone()
 	for _, snap := range s.snapshots {
 		budget.Expect(snap.Roots()...)
 	}
 	for _, snap := range s.snapshots {
-		snap.Patience, snap.Budget, snap.NoLinks = patience, budget, s.NoLinks
+		snap.Patience, snap.Budget, snap.NothingHidden = patience, budget, s.NothingHidden && alone
 		report, err := snap.Settle(context.WithoutCancel(ctx), s.dir)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("settling %s: %w", snap.Root, err))

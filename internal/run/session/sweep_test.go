@@ -54,3 +54,35 @@ func TestSweepLeavesWhatIsKept(t *testing.T) {
 		}
 	}
 }
+
+// Of runs at the same time each knows that it is not alone, whichever ends first.
+func TestAlone(t *testing.T) {
+	state := t.TempDir()
+	begin := func() *Session {
+		s, err := Open(state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		if err := s.noteCompany(); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := begin()
+	if !first.alone() {
+		t.Error("a run by itself is not alone")
+	}
+	second := begin()
+	if first.alone() || second.alone() {
+		t.Errorf("of two runs the first is alone: %v, the second: %v", first.alone(), second.alone())
+	}
+	second.Close()
+	if first.alone() {
+		t.Error("a run is alone once the other has ended")
+	}
+	first.Close()
+	if !begin().alone() {
+		t.Error("a run after others is not alone")
+	}
+}
