@@ -17,6 +17,9 @@ func deferredActions() map[string]Action {
 		"rewrite-names": func(p *Probe) { ordinary(p); each(rewriteName)(p) },
 		"plant-names":   func(p *Probe) { ordinary(p); plantNames(p) },
 		"write-names":   each(writeName),
+		"map-names":     each(mapName),
+		"write-second":  writeSecond,
+		"name-second":   nameSecond,
 		"home-names":    each(homeName),
 		"copy-into":     each(copyInto),
 		"may-write":     each(mayWrite),
@@ -98,6 +101,53 @@ func writeName(p *Probe, path string) {
 		_, err = f.WriteString(mark)
 		return errors.Join(err, f.Close())
 	})
+}
+
+// mapName writes to a file through shared memory, and leaves its descriptor in flight: each
+// socket of a chain carries the one before it, the last carries itself, and the kernel
+// closes them one by one when all processes have ended.
+func mapName(p *Probe, path string) {
+	p.Try("write to "+path+" through shared memory", func() error {
+		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		m, err := unix.Mmap(fd, 0, len(mark), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			return err
+		}
+		copy(m, mark)
+		for last := range 51 {
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			sent := []int{fd}
+			if last == 50 {
+				sent = append(sent, pair[1])
+			}
+			if err := unix.Sendmsg(pair[0], []byte{1}, unix.UnixRights(sent...), nil, 0); err != nil {
+				return err
+			}
+			if err := errors.Join(unix.Close(fd), unix.Close(pair[0])); err != nil {
+				return err
+			}
+			fd = pair[1]
+		}
+		return nil
+	})
+}
+
+// nameSecond gives a file a second name, through which writeSecond, in another run, writes.
+func nameSecond(p *Probe) {
+	p.Try("give "+p.Arg("path")+" a second name", func() error { return os.Link(p.Arg("path"), p.Arg("second")) })
+}
+
+func writeSecond(p *Probe) {
+	p.Control("say that it waits", func() error { return create(p.In("W", "waits")) })
+	p.Control("wait for the other's end", func() error { return p.await("go") })
+	p.Try("write by the second name", func() error { return openWith(p.Arg("second"), unix.O_WRONLY|unix.O_APPEND) })
+	p.Try("remove the second name", func() error { return os.Remove(p.Arg("second")) })
 }
 
 // homeName writes below the home, where what is in view may be a copy.

@@ -75,14 +75,16 @@ func lateWorkspaceSecret(s *Session) {
 }
 
 // overlapped ends one command while another still runs.
-func overlapped(s *Session) {
-	long := s.Start(Command{})
-	s.World.appears("W/waits")
-	s.Run(Command{Action: "nothing-denied"})
-	if err := s.World.File("W/go", ""); err != nil {
-		s.Fail(err)
+func overlapped(short Command) func(*Session) {
+	return func(s *Session) {
+		long := s.Start(Command{})
+		s.World.appears("W/waits")
+		s.Run(short)
+		if err := s.World.File("W/go", ""); err != nil {
+			s.Fail(err)
+		}
+		long()
 	}
-	long()
 }
 
 // closedThenOpened closes W/x before the command and opens it afterwards, so that it can be

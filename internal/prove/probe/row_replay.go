@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"holdfast.dev/holdfast/internal/prove/replay"
 )
@@ -71,6 +72,18 @@ func virtualEnvironment(w *World) error {
 // direnvAllowed makes an .envrc that direnv's user has agreed to.
 func direnvAllowed(content string) func(*World) error {
 	return func(w *World) error { return allowed(w, content) }
+}
+
+// manyNames makes a directory of installed code with more names than a launcher looks
+// through without remembering what it saw, and none that was made just now.
+func manyNames(w *World) error {
+	for i := range 1000 {
+		if err := w.File(fmt.Sprintf("W/node_modules/dep/%d.js", i), ""); err != nil {
+			return err
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	return nil
 }
 
 // namedSetID demands that each file that runs as its owner is named.

@@ -99,7 +99,7 @@ func (e *rowData) spread() {
 			}
 			e.Absent = append(e.Absent, "W/n6/"+strings.ToUpper(n))
 		}
-	case "write-names":
+	case "write-names", "map-names", "write-second":
 		e.give(below("W/", e.Names.There)...)
 		paths = append(slices.Sorted(maps.Keys(e.Files)), below("W/", e.Names.New)...)
 	case "home-names":

@@ -171,6 +171,7 @@ var verbs = sync.OnceValue(func() map[string]verb {
 		"go:looked-up-once":          {lookedUpOnce, "demands that a name is not looked up more than twice for each connection"},
 		"go:made-as-said":            {madeAsSaid, "demands that the record has each file of a directory as made, and no other"},
 		"go:many-keys":               {manyKeys, "chooses 65536 unused keys for objects that one row makes in masses"},
+		"go:many-names":              {manyNames, "makes so many names that a launcher which looks through few only is not whole"},
 		"go:many-repositories":       {manyRepositories, "makes the repositories of RVW-402"},
 		"go:marks-changed":           {marksChanged, "compares the user's watches with those of remember-marks"},
 		"go:measured":                {measured, "starts the launcher by a program that measures what it uses"},
