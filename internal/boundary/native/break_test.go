@@ -175,6 +175,35 @@ func broken(t *testing.T, spec boundary.Spec, n int) (err error, ran bool) {
 	return err, exit.Signal != 0
 }
 
+// TestNothingOutlivesTheJanitor: one that dies before the supervisor has closed its copy of
+// the janitor's side of a socket is seen as alive by the first process, which it was the
+// parent of no more when that asked to die with it.
+func TestNothingOutlivesTheJanitor(t *testing.T) {
+	testenv.Need(t, testenv.UserNS, nil)
+	spec, err := scene(temporary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &Backend{tamper: func(p *program) {
+		for i := range p.ops {
+			switch o := &p.ops[i]; o.name {
+			case "hide janitor":
+				o.nr, o.args, o.refs = unix.SYS_CLOSE, [6]uint64{1<<32 - 1}, 0
+			case "die with parent", "parent is alive":
+				o.nr, o.judge, o.refs = noCall, ignore, 0
+			}
+		}
+	}}
+	begun := time.Now()
+	if _, err := b.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "hide janitor") {
+		t.Errorf("the launch ended with %v", err)
+	}
+	if took := time.Since(begun); took > 3*time.Second {
+		t.Errorf("the end took %s: the first process was waited for, and waited", took)
+	}
+	leftGroups(t, "the end")
+}
+
 // leftGroups fails when a control group of this process is still there.
 func leftGroups(t *testing.T, after string) {
 	t.Helper()

@@ -170,7 +170,6 @@ func (p *process) abandon() {
 			f.Close()
 		}
 	}
-	p.control.Close()
 }
 
 // Wait returns how the command ended, when everything inside is dead.
@@ -179,7 +178,6 @@ func (p *process) Wait() (boundary.Exit, error) {
 	hits := p.limitsHit()
 	p.end()
 	err := p.reap()
-	p.control.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.exit.Hits = hits
@@ -202,10 +200,12 @@ func (p *process) reap() error {
 	p.portal.Close()
 	p.portal = nil
 	p.dialLock.Unlock()
+	p.control.Close() // a first process that nobody told us of may wait for a word
 	// Where the janitor was killed, the first process inside dies with it, but not at
 	// once, and it is no child of ours that we could wait for.
 	deadline := time.Now().Add(5 * time.Second)
 	if err == nil && !state.Success() && p.first != 0 {
+		_ = unix.PidfdSendSignal(p.firstfd, unix.SIGKILL, nil, 0)
 		for unix.Kill(p.first, 0) == nil && time.Now().Before(deadline) {
 			time.Sleep(time.Millisecond)
 		}
