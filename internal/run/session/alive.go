@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,22 +16,31 @@ import (
 // Alive lists the runs of this user that are looked after now and may write to a
 // workspace, to a part of it or to what it lies in.
 func Alive(state, root string) []string {
-	dirs, err := filepath.Glob(filepath.Join(state, "sessions", "*"))
-	if err != nil {
-		return nil // the pattern is ours
-	}
 	var out []string
-	for _, dir := range dirs {
-		if !supervised(dir) {
-			continue
-		}
+	_ = eachLive(sessionsDir(state), func(dir string) bool { // no directory, no runs
 		s := &Session{dir: dir}
 		_ = s.load() // a journal that is missing is one of a run that ends at this moment
 		if s.concerns(root) {
 			out = append(out, filepath.Base(dir))
 		}
-	}
+		return true
+	})
 	return out
+}
+
+// eachLive calls f with each session below a directory that is looked after now, until f
+// returns false.
+func eachLive(sessions string, f func(dir string) (more bool)) error {
+	entries, err := os.ReadDir(sessions)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if dir := filepath.Join(sessions, e.Name()); supervised(dir) && !f(dir) {
+			break
+		}
+	}
+	return nil
 }
 
 // supervised reports whether a supervisor holds the lock of the session in dir.
@@ -47,18 +57,19 @@ func supervised(dir string) bool {
 // the same time one at least sees the other. It precedes the scan, which sees what was done
 // before.
 func (s *Session) noteCompany() error {
-	dirs, err := filepath.Glob(filepath.Join(filepath.Dir(s.dir), "*"))
-	if err != nil {
-		return nil // the pattern is ours
-	}
-	for _, dir := range dirs {
-		if dir == s.dir || !supervised(dir) {
-			continue
+	var failed error
+	err := eachLive(filepath.Dir(s.dir), func(dir string) bool {
+		if dir == s.dir {
+			return true
 		}
 		s.company = true
-		if err := noteIn(filepath.Join(dir, lockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("telling another run of this one: %w", err)
+		if failed = noteIn(filepath.Join(dir, lockFile)); errors.Is(failed, fs.ErrNotExist) {
+			failed = nil // it has ended
 		}
+		return failed == nil
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return fmt.Errorf("telling other runs of this one: %w", err)
 	}
 	return nil
 }

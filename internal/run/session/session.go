@@ -50,7 +50,8 @@ func sessionsDir(state string) string { return filepath.Join(state, "sessions") 
 // Warm compiles the built-in rules of the workspace.
 func Warm() { workspace.DefaultRules() }
 
-// Open makes the session's directory below a state directory, and locks it.
+// Open makes the session's directory below a state directory, locks it, and tells other runs
+// of it.
 func Open(state string) (*Session, error) {
 	all := sessionsDir(state)
 	if err := os.MkdirAll(all, 0o700); err != nil {
@@ -77,7 +78,12 @@ func Open(state string) (*Session, error) {
 		os.RemoveAll(dir)
 		return nil, fmt.Errorf("making the session's lock: %w", err)
 	}
-	return &Session{state: state, dir: dir, lock: lock}, nil
+	s := &Session{state: state, dir: dir, lock: lock}
+	if err := s.noteCompany(); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // Dir is the session's directory.
@@ -109,9 +115,6 @@ func (s *Session) Prepare(ctx context.Context, plan *policy.Plan) error {
 		return err
 	}
 	if err := policy.RecordExposed(s.state, workspace.WritableTrees(*plan)); err != nil {
-		return err
-	}
-	if err := s.noteCompany(); err != nil {
 		return err
 	}
 	return s.scan(ctx, plan)

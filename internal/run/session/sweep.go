@@ -155,14 +155,13 @@ func concerns(root, dir string) bool {
 // patience is how long settling may wait for what other runs are just making: a
 // file that git renames into place in a moment is not to be taken from it.
 func (s *Session) patience() time.Duration {
-	entries, err := os.ReadDir(filepath.Dir(s.dir))
-	if err != nil {
-		return 0
-	}
-	for _, e := range entries {
-		if other := filepath.Join(filepath.Dir(s.dir), e.Name()); other != s.dir && supervised(other) {
-			return 2 * time.Second
-		}
+	others := false
+	_ = eachLive(filepath.Dir(s.dir), func(dir string) bool { // no directory, no others
+		others = dir != s.dir
+		return !others
+	})
+	if others {
+		return 2 * time.Second
 	}
 	return 0
 }

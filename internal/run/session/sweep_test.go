@@ -64,9 +64,6 @@ func TestAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(s.Close)
-		if err := s.noteCompany(); err != nil {
-			t.Fatal(err)
-		}
 		return s
 	}
 	first := begin()
