@@ -178,7 +178,7 @@ func (d *differ) renames() {
 			if r == nil || r.Kind != KindAdded || f == nil || len(from) == 0 || d.rows[from[0]].Type != r.Type {
 				return
 			}
-			if f.st.Mask&unix.STATX_BTIME == 0 || nanos(f.st.Btime) >= d.l.began {
+			if born, known := birthOf(&f.st); !known || born >= d.l.began {
 				return
 			}
 			if old := d.rows[from[0]].OldMode; old != r.Mode && old != 0 {
@@ -194,7 +194,7 @@ func (d *differ) renames() {
 // recordChange lists a file whose name is the same.
 func (d *differ) recordChange(at string, f *changedFile, whole bool) {
 	r := &Difference{Kind: KindModified, Type: typeOf(byte(f.st.Mode & unix.S_IFMT >> 12)), Mode: uint32(f.st.Mode) & 0o7777, Size: int64(f.st.Size)}
-	if !whole && f.st.Mask&unix.STATX_BTIME != 0 && nanos(f.st.Btime) >= d.l.began {
+	if born, known := birthOf(&f.st); !whole && known && born >= d.l.began {
 		r.Kind = KindAdded
 	}
 	in := f.in

@@ -94,8 +94,9 @@ func (v *settle) compare(r *row, contents bool) {
 // too little: a file system may give it at once to the file that takes the place of the one
 // that was removed.
 func (r *row) isOther(st *unix.Statx_t) bool {
+	born, known := birthOf(st)
 	return r.Ino != st.Ino || r.Dev != unix.Mkdev(st.Dev_major, st.Dev_minor) || (r.Mode^uint32(st.Mode))&typeMask != 0 ||
-		st.Mask&unix.STATX_BTIME != 0 && nanos(st.Btime) > r.Ctime
+		known && born > r.Ctime
 }
 
 // wasMoved reports whether a path, or one above it, was moved out of the tree.

@@ -255,8 +255,8 @@ func (l *endWalk) enter(w *walker, d *dir) *changedDir {
 		d.was = was
 		return nil
 	}
-	datable := st.Mask&unix.STATX_BTIME != 0
-	return &changedDir{path: string(w.path), ino: d.ino, datable: datable, born: datable && nanos(st.Btime) >= l.began}
+	born, datable := birthOf(&st)
+	return &changedDir{path: string(w.path), ino: d.ino, datable: datable, born: datable && born >= l.began}
 }
 
 // isMoved reports whether d is new or was at another path: a relative link in it may

@@ -190,6 +190,12 @@ func newRow(path, rule, reason string, st *unix.Statx_t) row {
 
 func nanos(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
+// birthOf is when a file was created, in ns since 1970. It is not known where the file
+// system does not record it (statx(2)).
+func birthOf(st *unix.Statx_t) (at int64, known bool) {
+	return nanos(st.Btime), st.Mask&unix.STATX_BTIME != 0
+}
+
 func (s *scan) add(r row) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

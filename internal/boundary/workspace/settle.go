@@ -359,7 +359,7 @@ func (v *settle) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 			return nil
 		}
 		if st.Mode&(unix.S_ISUID|unix.S_ISGID) == 0 {
-			if d.dep == nil && e.rule == nil && nanos(st.Btime) <= v.snap.began+int64(clockSlack) && st.Mask&unix.STATX_BTIME != 0 && !v.programs[w.pathTo(e)] {
+			if born, known := birthOf(st); d.dep == nil && e.rule == nil && known && born <= v.snap.began+int64(clockSlack) && !v.programs[w.pathTo(e)] {
 				f.Change, f.Reason = Mode, "it was there, and became a program"
 				v.addFlagged(f)
 			}
