@@ -144,8 +144,7 @@ func nameSecond(p *Probe) {
 }
 
 func writeSecond(p *Probe) {
-	p.Control("say that it waits", func() error { return create(p.In("W", "waits")) })
-	p.Control("wait for the other's end", func() error { return p.await("go") })
+	awaitGo(p)
 	p.Try("write by the second name", func() error { return openWith(p.Arg("second"), unix.O_WRONLY|unix.O_APPEND) })
 	p.Try("remove the second name", func() error { return os.Remove(p.Arg("second")) })
 }

@@ -208,10 +208,14 @@ func swapAll(p *Probe, dir string) {
 	gone(p)
 }
 
-// afterGo waits until another command in the same workspace has ended.
-func afterGo(p *Probe) {
+// awaitGo waits until another command in the same workspace has ended.
+func awaitGo(p *Probe) {
 	p.Control("say that it waits", func() error { return create(p.In("W", "waits")) })
 	p.Control("wait for the other's end", func() error { return p.await("go") })
+}
+
+func afterGo(p *Probe) {
+	awaitGo(p)
 	each(func(p *Probe, path string) { p.Try("create "+path, func() error { return create(path) }) })(p)
 }
 
