@@ -65,6 +65,10 @@ type Protected struct {
 	IsDir  bool
 	IsLink bool   // the path itself is a symbolic link; its target has a row of its own if it is in the workspace
 	File   FileID // what Path was: a backend mounts over this or over nothing
+
+	// Copy is the absolute path inside of a file that the command may change, to which
+	// a link in the place of Path leads; "" for Path itself, read-only.
+	Copy string
 }
 
 // Within returns the absolute path of a protected row of the plan.

@@ -29,6 +29,8 @@ type ChangeList struct {
 	Changes   []workspace.Difference `json:"changes"`          // what is flagged first, then what is gone, then by path
 	Cut       int                    `json:"cut,omitempty"`    // how many more there were
 	Unsure    string                 `json:"unsure,omitempty"` // why something may be missing
+
+	Git []workspace.ConfigChange `json:"git,omitempty"` // settings of git that the run changed in its copies; these wait
 }
 
 // Limits of the lists that are kept. A list is for review after the run; the record

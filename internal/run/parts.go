@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"holdfast.dev/holdfast/internal/agents/state"
+	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/consent/gate"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/network/egress"
@@ -37,8 +38,13 @@ func (r *running) newSensors() (*sensors.Set, error) {
 	}
 	return sensors.New(sensors.Config{
 		Plan: t.Plan, Bus: r.bus, Rules: t.rules, Tools: t.Tools, State: t.State, Gateway: t.Messages != nil,
-		Protected: []string{t.State, t.Log, t.Keys, t.Grants, t.Executable}, Opened: r.agent.OpenHome,
+		Protected: []string{t.State, t.Log, t.Keys, t.Grants, t.Executable}, Opened: r.openView,
 	})
+}
+
+// openView opens what is read back when everything inside has ended.
+func (r *running) openView(w boundary.Watch) error {
+	return errors.Join(r.agent.OpenHome(w), r.session.OpenView(w))
 }
 
 // newEgress makes the way out of the run, and the credentials that connections carry.

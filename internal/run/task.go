@@ -267,6 +267,7 @@ func (r *running) end(ctx context.Context, result *Result) error {
 	changed, err := r.agent.Collect(r.task.State, r.session.Name(), r.task.Plan.Workspace)
 	result.Changed, result.Warnings = changed, append(result.Warnings, r.agent.Warnings()...)
 	result.warn(err)
+	result.warn(r.session.CollectGit())
 	unseen := r.sensors.Close()
 	r.session.NothingHidden = r.sensors.NothingHidden()
 	var unsettled error

@@ -20,6 +20,7 @@ import (
 type pin struct {
 	path string // absolute
 	how  pinning
+	copy string        // of a read-only path: what a link in its place leads to; "" for itself
 	dir  bool          // of a hidden path
 	file policy.FileID // what is protected or hidden; zero for what lies above
 }
@@ -43,7 +44,7 @@ func pins(plan policy.Plan) []pin {
 		}
 		path := plan.Within(r)
 		if set[path].how < how {
-			set[path] = pin{path, how, r.IsDir, r.File}
+			set[path] = pin{path, how, r.Copy, r.IsDir, r.File}
 		}
 		for dir := filepath.Dir(path); below(dir, base) && dir != base; dir = filepath.Dir(dir) {
 			if _, ok := set[dir]; !ok {
@@ -102,6 +103,8 @@ func (b *builder) protect() {
 		case p.how == unreadable && b.omit["hidden"], p.how != unreadable && b.omit["protected"]:
 		case p.how == unreadable:
 			b.hide(p)
+		case p.copy != "":
+			b.divert(p)
 		default:
 			b.pin(p)
 		}
@@ -124,6 +127,14 @@ func (b *builder) pin(p pin) {
 	}
 	b.attachOver("pin "+p.path, tree, fd)
 	b.expectMount(p.path, "", p.how == readOnly, true, false)
+}
+
+// divert covers a file with a link to a copy, which programs that follow links as git
+// does change in the file's place.
+func (b *builder) divert(p pin) {
+	from := fmt.Sprintf("%s/link%d", hidden, len(b.expect))
+	b.link(viewLink{from, p.copy})
+	b.cover(from, "tmpfs", p)
 }
 
 // coversAt holds, if the root is served, the mounts that cover secrets: the server

@@ -41,7 +41,7 @@ func (s *scan) obeyAgents() {
 		for _, name := range agentSettings()[r.Rule] {
 			file := strings.TrimSuffix(top+"/"+name, "/")
 			data := s.read(file)
-			if data == nil || len(data) > maxConfig || !s.afford(1, len(data)) {
+			if data == nil || len(data) > MaxConfig || !s.afford(1, len(data)) {
 				continue
 			}
 			for _, line := range commandLines(name+path.Base(file), data) {

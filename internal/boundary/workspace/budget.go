@@ -104,11 +104,11 @@ func (b *Budget) spend(n int64) bool {
 const unread = "it was not read: the run left more to check than the time allows"
 
 // affordsSmall charges the budget for judging a file of a repository, of which at most
-// maxConfig is read.
+// MaxConfig is read.
 func (b *Budget) affordsSmall(dir int, nameZ []byte) bool {
 	const opened = 4096
 	var st unix.Statx_t
-	return statAt(dir, nameZ, &st) != nil || b.spend(opened+min(int64(st.Size), maxConfig))
+	return statAt(dir, nameZ, &st) != nil || b.spend(opened+min(int64(st.Size), MaxConfig))
 }
 
 // sharedAt reads the second file of a split index that lies in dir.

@@ -87,7 +87,7 @@ func (s *scan) submoduleOf(top, gitdir int, at string) (dir, why string) {
 	if !hasName(gitdir, "HEAD") || !hasName(gitdir, "objects") || !hasName(gitdir, "refs") {
 		return "", "it is not a repository"
 	}
-	data, _ := readFile(gitdir, "config", maxConfig)
+	data, _ := readFile(gitdir, "config", MaxConfig)
 	c, err := parseConfig(data)
 	if err != nil {
 		return "", "its config cannot be parsed"

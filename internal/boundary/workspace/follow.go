@@ -123,7 +123,7 @@ func (s *scan) read(p string) []byte {
 	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 		return nil
 	}
-	b, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
+	b, err := io.ReadAll(io.LimitReader(f, MaxConfig+1))
 	if err != nil {
 		return nil
 	}

@@ -101,11 +101,11 @@ func TestReadOfObeyedFiles(t *testing.T) {
 	w := tempRoot(t)
 	write(t, w, "d/f", "text")
 	write(t, w, "large", "")
-	must(t, os.Truncate(w+"/large", maxConfig+100))
+	must(t, os.Truncate(w+"/large", MaxConfig+100))
 	link(t, "d/f", w, "link")
 	must(t, unix.Mkfifo(w+"/pipe", 0o600))
 	s := &scan{found: &tree{Root: Name(w)}}
-	for name, want := range map[string]int{w + "/d/f": 4, w + "/link": 4, w + "/large": maxConfig + 1, w + "/d": -1, w + "/pipe": -1, w + "/none": -1, "d/f": -1, "": -1} {
+	for name, want := range map[string]int{w + "/d/f": 4, w + "/link": 4, w + "/large": MaxConfig + 1, w + "/d": -1, w + "/pipe": -1, w + "/none": -1, "d/f": -1, "": -1} {
 		b := s.read(name)
 		if got := len(b); (b == nil) != (want < 0) || want >= 0 && got != want {
 			t.Errorf("%s: %d bytes, nil %v", name, got, b == nil)

@@ -15,6 +15,8 @@ type setting struct {
 	value   string
 	hasSub  bool
 	bare    bool // no "=", which git takes for true
+	from    int  // offset of its first byte in the file
+	to      int  // offset after its line
 }
 
 // name is the setting's name as git prints it.
@@ -31,8 +33,8 @@ type config struct {
 	unusual  bool // holds syntax that git itself never writes, on which readers may differ
 }
 
-// maxConfig is the size in bytes above which a configuration is not read.
-const maxConfig = 1 << 20
+// MaxConfig is the size in bytes above which a configuration is not read.
+const MaxConfig = 1 << 20
 
 var errGitConfig = errors.New("not a git configuration file")
 
@@ -41,7 +43,8 @@ var errGitConfig = errors.New("not a git configuration file")
 // backslash joins lines). What git refuses is an error here.
 func parseConfig(data []byte) (config, error) {
 	p := &configParser{src: strings.TrimPrefix(string(data), "\ufeff")}
-	if len(data) > maxConfig {
+	p.mark = len(data) - len(p.src)
+	if len(data) > MaxConfig {
 		return config{}, errGitConfig
 	}
 	for !p.eof() {
@@ -69,6 +72,7 @@ func parseConfig(data []byte) (config, error) {
 
 type configParser struct {
 	src     string
+	mark    int // length of a byte order mark before src
 	pos     int
 	section string
 	sub     string
@@ -154,7 +158,7 @@ func (p *configParser) subsection() bool {
 
 // setting reads a name that begins with c, and its value.
 func (p *configParser) setting(c byte) bool {
-	s := setting{section: p.section, sub: p.sub, hasSub: p.hasSub}
+	s := setting{section: p.section, sub: p.sub, hasSub: p.hasSub, from: p.mark + p.pos - 1}
 	var key strings.Builder
 	for keyChar(c) {
 		key.WriteByte(lower(c))
@@ -176,6 +180,7 @@ func (p *configParser) setting(c byte) bool {
 	default:
 		return false
 	}
+	s.to = p.mark + min(p.pos, len(p.src))
 	p.out.settings = append(p.out.settings, s)
 	return true
 }

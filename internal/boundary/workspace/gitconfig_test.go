@@ -167,10 +167,10 @@ func TestParseConfig(t *testing.T) {
 			t.Errorf("%q: %q, unusual %t", tt.config, got, c.unusual)
 		}
 	}
-	if _, err := parseConfig(bytes.Repeat([]byte("\n"), maxConfig)); err != nil {
+	if _, err := parseConfig(bytes.Repeat([]byte("\n"), MaxConfig)); err != nil {
 		t.Errorf("the largest one that is read: %v", err)
 	}
-	if _, err := parseConfig(bytes.Repeat([]byte("\n"), maxConfig+1)); err == nil {
+	if _, err := parseConfig(bytes.Repeat([]byte("\n"), MaxConfig+1)); err == nil {
 		t.Error("a larger one is read")
 	}
 }

@@ -334,7 +334,7 @@ func (v *settle) configOf(w *walker, d *dir) []byte {
 	if !v.budget.affordsSmall(dir, []byte("config\x00")) {
 		return nil
 	}
-	config, ok := readFile(dir, "config", maxConfig)
+	config, ok := readFile(dir, "config", MaxConfig)
 	if !ok {
 		return nil
 	}

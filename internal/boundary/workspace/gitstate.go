@@ -213,7 +213,7 @@ func (s *scan) state(d *dir, e entry) {
 	if !s.budget.affordsSmall(d.fd, e.nameZ) {
 		return // at the end all that it says counts as new
 	}
-	data, ok := readFile(d.fd, string(e.name()), maxConfig)
+	data, ok := readFile(d.fd, string(e.name()), MaxConfig)
 	if !ok {
 		return
 	}
@@ -229,7 +229,7 @@ func (v *settle) state(d *dir, e entry) string {
 	if !v.budget.affordsSmall(d.fd, e.nameZ) {
 		return unread
 	}
-	data, ok := readFile(d.fd, string(e.name()), maxConfig)
+	data, ok := readFile(d.fd, string(e.name()), MaxConfig)
 	if !ok {
 		return "it is not a plain file"
 	}
@@ -250,7 +250,7 @@ func (v *settle) isUnlisted(d *dir, e entry, rel string) bool {
 	}
 	switch e.rule.Pattern {
 	case "info/exclude":
-		data, ok := readFile(d.fd, string(e.name()), maxConfig)
+		data, ok := readFile(d.fd, string(e.name()), MaxConfig)
 		return ok && v.marks[rel] == nil && onlyComments(data)
 	case "shallow", "objects/pack/*.idx":
 		return !v.inKnown(parent(rel))

@@ -183,11 +183,7 @@ func refusal(s setting, worktree func(string) bool) string {
 		}
 		return ""
 	}
-	name := s.section + "." + s.key
-	if s.hasSub {
-		name = s.section + ".*." + s.key
-	}
-	ok := harmless()[name]
+	ok := harmless()[s.pattern()]
 	if ok == nil {
 		return fmt.Sprintf("sets %q", s.name())
 	}
@@ -199,6 +195,14 @@ func refusal(s setting, worktree func(string) bool) string {
 		return fmt.Sprintf("sets %q to %q", s.name(), value)
 	}
 	return ""
+}
+
+// pattern is the name of a setting with a star for its subsection.
+func (s setting) pattern() string {
+	if s.hasSub {
+		return s.section + ".*." + s.key
+	}
+	return s.section + "." + s.key
 }
 
 // sum identifies a setting with its value.

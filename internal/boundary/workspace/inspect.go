@@ -6,10 +6,13 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -115,6 +118,16 @@ func planAdditions(plan policy.Plan, snap *Snapshot, root string, viewed bool) p
 		return out
 	}
 	out.Protect = inTree(root, snap.Protected())
+	for i := range out.Protect {
+		r := &out.Protect[i]
+		switch n := len(plan.Protect) + i; {
+		case r.Copy == "":
+		case n >= maxConfigCopies || slices.ContainsFunc(readOnlyPaths(plan), func(fixed policy.PathRule) bool { return paths.Within(fixed.Path, plan.Within(*r)) }):
+			r.Copy = ""
+		default:
+			r.Copy = path.Join(ConfigCopies, strconv.Itoa(n), r.Copy)
+		}
+	}
 	if !plan.Accepts(policy.HardLinks) {
 		out.HardLinks = inTree(root, snap.HardLinks())
 	}

@@ -74,7 +74,7 @@ func (v *settle) openInTrees(rel, target string) int {
 func (v *settle) judge(w *walker, d *dir, e entry) string {
 	switch e.rule.Pattern {
 	case "config", "config.worktree":
-		b, ok := readFile(d.fd, string(e.name()), maxConfig)
+		b, ok := readFile(d.fd, string(e.name()), MaxConfig)
 		if !ok {
 			return "is not a plain file"
 		}
@@ -90,7 +90,7 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 	case "hooks":
 		return samplesOnly(d.fd, string(e.name()))
 	case "info/attributes":
-		b, ok := readFile(d.fd, string(e.name()), maxConfig)
+		b, ok := readFile(d.fd, string(e.name()), MaxConfig)
 		if !ok || slices.ContainsFunc([]string{"filter", "diff=", "merge=", "[attr]", "working-tree-encoding"},
 			func(s string) bool { return bytes.Contains(b, []byte(s)) }) {
 			return "it assigns programs to files"

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -207,7 +208,9 @@ func (s *scan) deny(w *walker, d *dir, e entry) (bool, error) {
 	if err := statAt(d.fd, e.nameZ, &st); err != nil {
 		return false, ignoreGone(err)
 	}
-	s.add(newRow(w.pathTo(e), e.rule.Pattern, e.rule.Reason, &st))
+	r := newRow(w.pathTo(e), e.rule.Pattern, e.rule.Reason, &st)
+	r.config = e.rule.Where == InGit && strings.HasPrefix(e.rule.Pattern, "config") && r.Mode&typeMask == typeReg && st.Nlink == 1
+	s.add(r)
 	return false, nil
 }
 
@@ -322,9 +325,9 @@ func (s *scan) file(w *walker, d *dir, e entry, st *unix.Statx_t) error {
 func (s *scan) repository(w *walker, d *dir) error {
 	s.tablesAtStart(w, d)
 	c := gitFile{dir: string(w.path), own: true}
-	c.data, _ = readFile(d.fd, "config", maxConfig)
+	c.data, _ = readFile(d.fd, "config", MaxConfig)
 	own := []gitFile{c}
-	if c.data, _ = readFile(d.fd, "config.worktree", maxConfig); c.data != nil {
+	if c.data, _ = readFile(d.fd, "config.worktree", MaxConfig); c.data != nil {
 		own = append(own, c)
 	}
 	if !s.budget.spend(int64(len(own[0].data) + len(c.data))) {

@@ -160,7 +160,7 @@ func (s *scan) readIndex(top string) map[string]bool {
 		return nil // it is hidden like a secret that is not tracked
 	}
 	data, _ := readFile(dir, "index", maxIndex)
-	config, _ := readFile(dir, "config", maxConfig)
+	config, _ := readFile(dir, "config", MaxConfig)
 	listed := map[string]bool{}
 	for _, f := range s.listed {
 		listed[strings.TrimPrefix(strings.TrimPrefix(f, top), "/")] = true

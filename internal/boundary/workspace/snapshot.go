@@ -171,6 +171,16 @@ type row struct {
 	Ctime  int64
 	Linked bool `json:",omitempty"` // a hard link, not a listed name
 	Closed bool `json:",omitempty"` // a directory that could not be read
+
+	config bool // a git configuration, of which a run gets a copy
+}
+
+// copyName is the name of the copy that a run gets; "" for none.
+func (r *row) copyName() string {
+	if r.config {
+		return path.Base(string(r.Path))
+	}
+	return ""
 }
 
 // mark is a file of the flag tier as it was.
@@ -212,7 +222,7 @@ func (s *Snapshot) protected(linked bool) []policy.Protected {
 			out = append(out, policy.Protected{
 				Root: root, Path: string(r.Path), Rule: r.Rule, Reason: r.Reason,
 				IsDir: r.Mode&typeMask == typeDir, IsLink: r.Mode&typeMask == typeLink,
-				File: policy.FileID{Dev: r.Dev, Ino: r.Ino},
+				File: policy.FileID{Dev: r.Dev, Ino: r.Ino}, Copy: r.copyName(),
 			})
 		}
 	}

@@ -214,7 +214,7 @@ func worktree(gitDir string, fd int) string {
 	if b, ok := readFile(fd, "gitdir", maxPointer); ok {
 		return path.Dir(from(strings.TrimRight(string(b), "\r\n")))
 	}
-	data, _ := readFile(fd, "config", maxConfig)
+	data, _ := readFile(fd, "config", MaxConfig)
 	if c, err := parseConfig(data); err == nil {
 		for _, v := range c.settings {
 			if v.section == "core" && !v.hasSub && v.key == "worktree" {

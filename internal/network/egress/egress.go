@@ -105,7 +105,7 @@ func (e *Egress) AddTo(spec *boundary.Spec) error {
 		return err
 	}
 	spec.Plan = plan
-	spec.Files = e.files
+	spec.Files = append(spec.Files, e.files...)
 	intercept := len(plan.Allow) > 0 || e.config.Learn != network.Off || e.config.Rules.Intercept()
 	spec.Network = &boundary.Network{Intercept: intercept, Rungs: e.config.Rungs, Open: e.open}
 	for _, p := range plan.HostPorts {

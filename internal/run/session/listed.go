@@ -19,12 +19,12 @@ func reviewsBeside(session string) string {
 // is. A review of the same run that waits is not touched: what waits there has not
 // changed anything yet.
 func (s *Session) list(all []workspace.Difference, unsure string) (int, error) {
-	if len(all) == 0 || len(s.snapshots) == 0 {
+	if len(all)+len(s.gitChanges) == 0 || len(s.snapshots) == 0 {
 		return 0, nil
 	}
 	d := review.ChangeList{
 		Version: 1, Session: filepath.Base(s.dir), Workspace: s.workspace(),
-		Begun: s.snapshots[0].Began().UTC(), Ended: time.Now().UTC(), Changes: all, Unsure: unsure,
+		Begun: s.snapshots[0].Began().UTC(), Ended: time.Now().UTC(), Changes: all, Unsure: unsure, Git: s.gitChanges,
 	}
 	for _, snap := range s.snapshots {
 		d.Roots = append(d.Roots, workspace.Name(snap.Root))

@@ -43,6 +43,11 @@ type Session struct {
 	listed    int                   // changes in the writable trees, once settled
 	failed    bool                  // to settle: everything stays for the next attempt
 	keep      bool                  // for what was quarantined
+
+	copies               []gitCopy                // of configurations of git, for the launch
+	inside               *os.File                 // the directory inside with the copies; nil before the command begins
+	insideUID, insideGID int                      // of everything inside, as the host sees them
+	gitChanges           []workspace.ConfigChange // in the copies; known when everything inside has ended
 }
 
 func sessionsDir(state string) string { return filepath.Join(state, "sessions") }
@@ -171,13 +176,15 @@ type Outcome struct {
 	Kept    string           // directory with what was quarantined; "" when nothing was
 	Viewed  *Viewed          // what became of the view of the workspace; nil in direct mode
 	Listed  int              // changes in the trees that the command could write to, by any process: 'holdfast review' shows them
+
+	GitChanges []workspace.ConfigChange // that git inside made in its copies of configurations
 }
 
 // Settle settles the trees when everything inside is dead. The user is notified of what
 // takes long, and may end it.
 func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
 	report, err := s.settleFor(ctx, u)
-	o := Outcome{Settled: report, Viewed: s.review, Listed: s.listed}
+	o := Outcome{Settled: report, Viewed: s.review, Listed: s.listed, GitChanges: s.gitChanges}
 	if len(report.Quarantined) > 0 {
 		o.Kept = s.quarantine()
 	}
@@ -245,6 +252,7 @@ func (s *Session) Close() {
 
 // release releases the trees of the last scan.
 func (s *Session) release() {
+	s.closeCopies()
 	for _, snap := range s.snapshots {
 		snap.Release()
 	}

@@ -192,9 +192,13 @@ func (s *Session) View() policy.View {
 	return s.view.spec.Mode
 }
 
-// AddTo adds to a launch what the run has on the host's disk other than the workspace.
+// AddTo adds to a launch what the run has on the host's disk other than the workspace, and
+// what git inside is given.
 func (s *Session) AddTo(ctx context.Context, spec *boundary.Spec) (err error) {
 	s.view = nil
+	if err := s.addGit(spec); err != nil {
+		return err
+	}
 	if spec.Scratch, err = s.makeScratch(spec.Plan); err != nil || !spec.Plan.Review {
 		return err
 	}

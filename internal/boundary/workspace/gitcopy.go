@@ -1,0 +1,169 @@
+//go:build linux
+
+package workspace
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/policy"
+)
+
+// ConfigCopies is the directory inside that holds the copies of git configurations.
+const ConfigCopies = "/run/holdfast-git"
+
+// maxConfigCopies bounds how many configurations of a run are copied. Any other is
+// read-only. maxConfigChanges bounds the changes of one that are listed.
+const (
+	maxConfigCopies  = 1000
+	maxConfigChanges = 200
+)
+
+// ReadConfig reads the git configuration of a protected row, which must still be the file
+// that was scanned.
+func ReadConfig(plan policy.Plan, r policy.Protected) ([]byte, error) {
+	name := plan.Within(r)
+	fd, err := openResolved(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if r.File != (policy.FileID{Dev: st.Dev, Ino: st.Ino}) {
+		return nil, &boundary.PostureError{Diff: []string{name + " was replaced after it was scanned"}}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, MaxConfig+1))
+	if err == nil && len(data) > MaxConfig {
+		err = errGitConfig
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// ConfigChange is one setting that a run changed in its copy of a git configuration.
+// Nothing of it has happened to the file itself.
+type ConfigChange struct {
+	File    Name     `json:"file"` // absolute path on the host
+	Section string   `json:"section"`
+	Sub     *string  `json:"sub,omitempty"` // subsection; nil for none
+	Key     string   `json:"key"`
+	Was     []string `json:"was,omitempty"`     // values when the run began
+	Now     []string `json:"now,omitempty"`     // values at its end
+	Refused string   `json:"refused,omitempty"` // why it cannot be taken over; "" for it can
+}
+
+// Name is the name of the setting as git prints it.
+func (c ConfigChange) Name() string {
+	if c.Sub != nil {
+		return c.Section + "." + *c.Sub + "." + c.Key
+	}
+	return c.Section + "." + c.Key
+}
+
+// offered are the settings that can be taken over: branch tracking, remotes, submodules and
+// the name of the author, with the values that they may have.
+var offered = map[string]func(string) bool{
+	"branch.*.remote": remoteName, "branch.*.pushremote": remoteName, "branch.*.merge": refspec, "branch.*.rebase": words("merges"),
+	"remote.*.url": transportURL, "remote.*.pushurl": transportURL, "remote.*.fetch": refspec, "remote.*.tagopt": words("--tags", "--no-tags"),
+	"submodule.*.url": transportURL, "submodule.*.active": boolean, "submodule.*.branch": remoteName, "submodule.*.update": words("checkout", "merge", "rebase", "none"),
+	"user.name": text, "user.email": text,
+}
+
+// transportURL accepts an address of another machine. In a path, git push would run the
+// hooks of the repository there.
+func transportURL(v string) bool {
+	return harmlessURL(v) && (scpRE().MatchString(v) || strings.Contains(v, "://")) && !strings.HasPrefix(v, "file:")
+}
+
+// CompareConfigs lists what a run changed in its copy of the configuration file. The copy
+// may hold anything.
+func CompareConfigs(file string, before, after []byte) ([]ConfigChange, error) {
+	was, err := parseConfig(before)
+	if err != nil {
+		return nil, err
+	}
+	now, err := parseConfig(after)
+	if err != nil {
+		return nil, err
+	}
+	var out []ConfigChange
+	seen := map[string]bool{}
+	for _, s := range slices.Concat(now.settings, was.settings) {
+		if id := fmt.Sprintf("%q %q %q %t", s.section, s.sub, s.key, s.hasSub); !seen[id] {
+			seen[id] = true
+			c := s.change(file)
+			c.Was, c.Now = was.values(s), now.values(s)
+			if slices.Equal(c.Was, c.Now) {
+				continue
+			}
+			c.Refused = c.refusal()
+			out = append(out, c)
+		}
+		if len(out) > maxConfigChanges {
+			return nil, fmt.Errorf("more than %d settings were changed", maxConfigChanges)
+		}
+	}
+	return out, nil
+}
+
+func (s setting) change(file string) ConfigChange {
+	c := ConfigChange{File: Name(file), Section: s.section, Key: s.key}
+	if s.hasSub {
+		c.Sub = &s.sub
+	}
+	return c
+}
+
+// setting is c without a value.
+func (c ConfigChange) setting() setting {
+	s := setting{section: c.Section, key: c.Key}
+	if c.Sub != nil {
+		s.sub, s.hasSub = *c.Sub, true
+	}
+	return s
+}
+
+// same reports whether two settings have the same name.
+func (s setting) same(o setting) bool {
+	return s.section == o.section && s.sub == o.sub && s.hasSub == o.hasSub && s.key == o.key
+}
+
+// values are those of a setting, in order.
+func (c config) values(of setting) (out []string) {
+	for _, s := range c.settings {
+		switch {
+		case !s.same(of):
+		case s.bare:
+			out = append(out, "true")
+		default:
+			out = append(out, s.value)
+		}
+	}
+	return out
+}
+
+// refusal says why a change cannot be taken over; "" if it can.
+func (c ConfigChange) refusal() string {
+	s := c.setting()
+	allowed := offered[s.pattern()]
+	if allowed == nil || s.hasSub && (s.sub == "" || !text(s.sub)) {
+		return "git would execute or obey it, or it is no branch, remote or submodule"
+	}
+	for _, v := range c.Now {
+		if !slices.Contains(c.Was, v) && !allowed(v) {
+			return "the value could lead git to execute something, or to another place than it seems"
+		}
+	}
+	return ""
+}

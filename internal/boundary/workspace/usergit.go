@@ -1,0 +1,204 @@
+//go:build linux
+
+package workspace
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// UserGit is what of the user's own git configuration is taken over into a run: settings
+// that neither execute, include, redirect nor name a file. The zero value is nothing.
+type UserGit struct {
+	Config []byte // a configuration file
+	Ignore []byte // what git ignores in every repository (gitignore(5))
+	Signs  bool   // the user signs commits or tags, which is not possible inside
+}
+
+// passed are the settings that are taken over, and the values that they may have. A text
+// is quoted when it is written. Each has one value: the last one counts.
+var passed = map[string]func(string) bool{
+	"user.name": plain, "user.email": plain, "user.useconfigonly": boolean,
+	"author.name": plain, "author.email": plain, "committer.name": plain, "committer.email": plain,
+	"init.defaultbranch": remoteName,
+	"core.autocrlf":      words("input"), "core.eol": words("lf", "crlf", "native"), "core.safecrlf": words("warn"),
+	"core.quotepath": boolean, "core.abbrev": words("auto", "no", "7", "8", "9", "10", "11", "12"), "core.whitespace": plain,
+	"pull.rebase": words("merges"), "pull.ff": words("only"),
+	"push.default": words("nothing", "current", "upstream", "simple", "matching"), "push.autosetupremote": boolean, "push.followtags": boolean,
+	"fetch.prune": boolean, "fetch.prunetags": boolean,
+	"merge.ff": words("only"), "merge.conflictstyle": words("merge", "diff3", "zdiff3"),
+	"rebase.autostash": boolean, "rebase.autosquash": boolean, "rebase.updaterefs": boolean,
+	"rerere.enabled": boolean, "rerere.autoupdate": boolean,
+	"branch.autosetupmerge": words("always", "inherit", "simple"), "branch.autosetuprebase": words("never", "local", "remote", "always"),
+	"branch.sort": sortKey, "tag.sort": sortKey,
+	"diff.algorithm": words("default", "myers", "minimal", "patience", "histogram"), "diff.renames": words("copies", "copy"),
+	"commit.verbose": boolean, "commit.cleanup": words("strip", "whitespace", "verbatim", "scissors", "default"),
+	"status.showuntrackedfiles": words("no", "normal", "all"), "submodule.recurse": boolean,
+	"color.ui": words("always", "auto", "never"),
+}
+
+var sortRE = pattern(`^-?[a-z:]{1,40}$`)
+
+func sortKey(v string) bool { return sortRE().MatchString(v) }
+
+// plain accepts a text in one line.
+func plain(v string) bool {
+	return v != "" && len(v) < 256 && !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\ufffd' })
+}
+
+// maxIncluded bounds how many files the user's configuration may consist of, and
+// maxIgnore the size in bytes of the list of what is ignored.
+const (
+	maxIncluded = 64
+	maxIgnore   = 64 << 10
+)
+
+// ReadUserGit reads the git configuration of the user and of the machine as git does in
+// the repository at top, which the conditions of includeIf are about; "" for none. It reads
+// nothing of a repository: whoever wrote that would choose which files are included.
+func ReadUserGit(home, top string) UserGit {
+	r := userGit{home: home, top: top, values: map[string]string{}, signs: map[string]bool{}}
+	global := append(places(home, ".config/git/config"), filepath.Join(home, ".gitconfig"))
+	if named := os.Getenv("GIT_CONFIG_GLOBAL"); named != "" {
+		global = []string{named}
+	}
+	r.file("/etc/gitconfig")
+	for _, name := range global {
+		r.file(name)
+	}
+	u := UserGit{Config: r.write(), Signs: r.signs["commit"] || r.signs["tag"]}
+	ignores := places(home, ".config/git/ignore")
+	if r.ignore != "" {
+		ignores = []string{r.ignore}
+	}
+	if data, ok := readOwn(ignores[len(ignores)-1], maxIgnore); ok && !bytes.Contains(data, []byte{0}) {
+		u.Ignore = data
+	}
+	return u
+}
+
+// userGit is a configuration while it is read.
+type userGit struct {
+	home, top string
+	files     int
+	open      []string // files that include the next one
+	values    map[string]string
+	ignore    string // absolute path that core.excludesFile names; "" for none
+	signs     map[string]bool
+}
+
+func (r *userGit) file(name string) {
+	data, ok := readOwn(name, MaxConfig)
+	if r.files++; !ok || r.files > maxIncluded || slices.Contains(r.open, name) {
+		return
+	}
+	c, err := parseConfig(data)
+	if err != nil {
+		return // git refuses to work with such a file
+	}
+	r.open = append(r.open, name)
+	defer func() { r.open = r.open[:len(r.open)-1] }()
+	for _, s := range c.settings {
+		switch {
+		case s.section == "include" && !s.hasSub && s.key == "path",
+			s.section == "includeif" && s.hasSub && s.key == "path" && r.matches(s.sub, path.Dir(name)):
+			if at := target(path.Dir(name), s.value, r.home); at != "" {
+				r.file(at)
+			}
+		case !s.hasSub:
+			r.set(s, path.Dir(name))
+		}
+	}
+}
+
+func (r *userGit) set(s setting, dir string) {
+	value := s.value
+	if s.bare {
+		value = "true"
+	}
+	name := s.name()
+	switch name {
+	case "core.excludesfile":
+		r.ignore = target(dir, value, r.home)
+	case "commit.gpgsign", "tag.gpgsign":
+		r.signs[s.section] = !isFalse(value)
+	}
+	if ok := passed[name]; ok != nil && ok(value) {
+		r.values[name] = value
+	}
+}
+
+// matches reports whether a condition of includeIf holds for the repository
+// (git-config(1)). Conditions on what a repository says do not hold.
+func (r *userGit) matches(condition, dir string) bool {
+	kind, pattern, _ := strings.Cut(condition, ":")
+	if r.top == "" || pattern == "" || kind != "gitdir" && kind != "gitdir/i" {
+		return false
+	}
+	switch {
+	case strings.HasPrefix(pattern, "~/"):
+		pattern = r.home + pattern[1:]
+	case strings.HasPrefix(pattern, "./"):
+		pattern = dir + pattern[1:]
+	case !path.IsAbs(pattern):
+		pattern = "**/" + pattern
+	}
+	if strings.HasSuffix(pattern, "/") {
+		pattern += "**"
+	}
+	expr := "^" + strings.NewReplacer(`/\*\*/`, `/(.*/)?`, `\*\*`, `.*`, `\*`, `[^/]*`, `\?`, `[^/]`).Replace(regexp.QuoteMeta(pattern)) + "$"
+	expr = strings.Replace(expr, `^.*/`, `^(.*/)?`, 1)
+	if kind == "gitdir/i" {
+		expr = "(?i)" + expr
+	}
+	re, err := regexp.Compile(expr)
+	return err == nil && re.MatchString(r.top+"/.git")
+}
+
+// write writes the settings as a file that git reads.
+func (r *userGit) write() []byte {
+	var b bytes.Buffer
+	for _, name := range sortedNames(r.values) {
+		section, key, _ := strings.Cut(name, ".")
+		b.WriteString("[" + section + "]\n\t" + key + " = " + quoteValue(r.values[name]) + "\n")
+	}
+	return b.Bytes()
+}
+
+func sortedNames(m map[string]string) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// quoteValue writes a value of one line so that git reads the same one.
+func quoteValue(v string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
+}
+
+// readOwn reads a regular file of the user's, where links are the user's own. A device or
+// pipe is not read.
+func readOwn(name string, limit int64) ([]byte, bool) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() || st.Size() > limit {
+		return nil, false
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	return data, err == nil && int64(len(data)) <= limit
+}
