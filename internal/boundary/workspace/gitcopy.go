@@ -158,7 +158,7 @@ func (c ConfigChange) refusal() string {
 	s := c.setting()
 	allowed := offered[s.pattern()]
 	if allowed == nil || s.hasSub && (s.sub == "" || !text(s.sub)) {
-		return "git would execute or obey it, or it is no branch, remote or submodule"
+		return "only branches, remotes and submodules are taken over, for git may execute what other settings say"
 	}
 	for _, v := range c.Now {
 		if !slices.Contains(c.Was, v) && !allowed(v) {

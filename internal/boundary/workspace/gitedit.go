@@ -116,7 +116,7 @@ func (c ConfigChange) insert(data []byte, was config) []byte {
 	}
 	at, head := len(data), "["+c.Section+"]\n"
 	if c.Sub != nil {
-		head = "[" + c.Section + " " + quoteValue(*c.Sub) + "]\n"
+		head = "[" + c.Section + ` "` + escapeValue(*c.Sub) + "\"]\n"
 	}
 	s := c.setting()
 	for _, old := range was.settings {

@@ -45,6 +45,8 @@ var passed = map[string]func(string) bool{
 	"color.ui": words("always", "auto", "never"),
 }
 
+var unquotedRE = pattern(`^[A-Za-z0-9_./:@+*-]+$`)
+
 var sortRE = pattern(`^-?[a-z:]{1,40}$`)
 
 func sortKey(v string) bool { return sortRE().MatchString(v) }
@@ -184,8 +186,13 @@ func sortedNames(m map[string]string) []string {
 
 // quoteValue writes a value of one line so that git reads the same one.
 func quoteValue(v string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
+	if unquotedRE().MatchString(v) {
+		return v
+	}
+	return `"` + escapeValue(v) + `"`
 }
+
+func escapeValue(v string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) }
 
 // readOwn reads a regular file of the user's, where links are the user's own. A device or
 // pipe is not read.

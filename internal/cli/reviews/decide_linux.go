@@ -25,6 +25,7 @@ import (
 type decideFlags struct {
 	session string
 	hunks   []string
+	git     []string
 	flagged bool
 	stdin   bool
 }
@@ -49,6 +50,12 @@ workspace: 'holdfast review apply' does. A flagged change is only accepted with
 		c.Long, c.Example = "", "  holdfast review undo src/main.go"
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(o.git) > 0 {
+			if len(args)+len(o.hunks) > 0 || o.stdin {
+				return command.Usage(errors.New("--git is about settings of git alone"), "decide about files with a command of its own")
+			}
+			return a.decideGit(o.git, d)
+		}
 		if o.stdin {
 			more, err := a.namesFromInput()
 			if err != nil {
@@ -65,6 +72,7 @@ workspace: 'holdfast review apply' does. A flagged change is only accepted with
 	c.Flags().BoolVarP(&o.stdin, "nul", "z", false, "read names from standard input, a NUL after each")
 	if d != review.Undecided {
 		c.Flags().StringArrayVar(&o.hunks, "hunk", nil, "hunks of a file, as `PATH:1,3-5`; may be given several times")
+		c.Flags().StringSliceVar(&o.git, "git", nil, "settings of git by their `ID`, which 'holdfast review' shows; accepted ones are applied at once")
 	}
 	if d == review.Accept {
 		c.Flags().BoolVar(&o.flagged, "flagged", false, "accept flagged changes too: you have looked at them")

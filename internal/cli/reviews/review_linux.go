@@ -80,7 +80,10 @@ func (a *app) review(ctx context.Context, name string, o showFlags) error {
 	case o.interactive:
 		return v.interact(ctx)
 	case o.json:
-		err = command.WriteJSON(a.Stdout, v.asJSON())
+		var shown shownReview
+		if shown, err = v.asJSON(); err == nil {
+			err = command.WriteJSON(a.Stdout, shown)
+		}
 	default:
 		err = v.show(o.all)
 	}
@@ -265,5 +268,8 @@ func (v *openedReview) close() {
 
 // needsDecision reports whether something must be decided or applied.
 func (v *openedReview) needsDecision() bool {
+	if waiting, _, err := v.waitingGit(); err != nil || len(waiting) > 0 {
+		return true
+	}
 	return !v.Direct() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, isOpen))
 }

@@ -41,6 +41,9 @@ func (v *openedReview) show(all bool) error {
 		}
 	}
 	v.tree(&b, rest, all)
+	if err := v.showGit(&b); err != nil {
+		return err
+	}
 	v.next(&b, n)
 	_, err := io.WriteString(v.a.Stdout, b.String())
 	return err
@@ -220,18 +223,20 @@ type shownReview struct {
 	Unsure string        `json:"unsure,omitempty"` // of a run in direct mode: why something may be missing
 	At     time.Time     `json:"at"`               // of this look
 
-	Changes []*review.Change `json:"changes"` // flagged ones first, then by path
-	Unseen  []review.Unseen  `json:"unseen,omitempty"`
-	Notes   []string         `json:"notes,omitempty"`
+	Changes []*review.Change     `json:"changes"`       // flagged ones first, then by path
+	Git     []review.GitSettings `json:"git,omitempty"` // of a run in direct mode: settings of git that wait
+	Unseen  []review.Unseen      `json:"unseen,omitempty"`
+	Notes   []string             `json:"notes,omitempty"`
 }
 
-func (v *openedReview) asJSON() shownReview {
-	s := shownReview{Reviewed: v.Reviewed, Counts: v.set.Counts(), At: time.Now().UTC(), Unseen: v.set.Unseen, Notes: v.set.Notes,
+func (v *openedReview) asJSON() (shownReview, error) {
+	git, _, err := v.waitingGit()
+	s := shownReview{Reviewed: v.Reviewed, Counts: v.set.Counts(), At: time.Now().UTC(), Git: git, Unseen: v.set.Unseen, Notes: v.set.Notes,
 		Changes: append([]*review.Change{}, v.set.Changes...)}
 	if v.direct != nil {
 		s.Cut, s.Unsure = v.direct.Cut, v.direct.Unsure
 	}
-	return s
+	return s, err
 }
 
 var errDirect = errors.New("this run worked on the workspace itself: its changes are there already, and the list is all that is kept")

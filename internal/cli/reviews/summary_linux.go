@@ -11,6 +11,7 @@ import (
 // Waiting says after a run that its changes wait, or where they are listed.
 func Waiting(world *command.App, r run.Result) {
 	a := &app{world}
+	a.waitingGit(r)
 	if r.Viewed == nil || r.Viewed.Dir == "" {
 		if len(r.Settled.Flagged) > 0 && r.Listed > 0 {
 			a.Note(command.Cyan, "hint", "see all that changed with: holdfast review %s", r.Session)

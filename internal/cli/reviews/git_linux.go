@@ -1,0 +1,161 @@
+package reviews
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/review"
+	"holdfast.dev/holdfast/internal/run"
+)
+
+// maxGitShown is how many settings the end of a run names.
+const maxGitShown = 8
+
+// waitingGit says after a run which settings of git wait, and which are not taken over.
+func (a *app) waitingGit(r run.Result) {
+	waiting := review.GroupGit(r.GitChanges)
+	for i, g := range waiting {
+		if i == maxGitShown {
+			a.Note(command.Cyan, "review", "%d more settings of git wait: holdfast review %s", len(waiting)-i, r.Session)
+			break
+		}
+		a.Note(command.Cyan, "review", "%s waits: holdfast review accept --git %s", text.Line(g.String()), g.ID)
+	}
+	shown := 0
+	for _, c := range r.GitChanges {
+		if c.Refused == "" {
+			continue
+		}
+		if shown++; shown > maxGitShown {
+			continue
+		}
+		a.Note(command.Yellow, "not kept", "%s", refusedGit(c))
+	}
+	if shown > maxGitShown {
+		a.Note(command.Yellow, "not kept", "%d more settings of git", shown-maxGitShown)
+	}
+}
+
+// refusedGit is a line about a setting that is not taken over.
+func refusedGit(c workspace.ConfigChange) string {
+	what := c.Name() + " = " + strings.Join(c.Now, ", ")
+	if len(c.Now) == 0 {
+		what = c.Name() + " was removed"
+	}
+	return text.Line(fmt.Sprintf("%s in a copy of %s: %s", what, c.File, c.Refused))
+}
+
+// showGit prints the settings of git that wait in the workspace of a review.
+func (v *openedReview) showGit(b *strings.Builder) error {
+	waiting, refused, err := v.waitingGit()
+	if err != nil {
+		return err
+	}
+	if len(waiting) > 0 {
+		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Bold, "settings of git that wait: a run made them in its copy of the file"))
+		var ids []string
+		for _, g := range waiting {
+			fmt.Fprintf(b, "  %s  %s  %s\n", g.ID, fileName(v.nameOf(g.File)), text.Line(g.String()))
+			ids = append(ids, g.ID)
+		}
+		all := strings.Join(ids, ",")
+		fmt.Fprintf(b, "%s\n", v.a.Tint(command.Grey, "take them over: holdfast review accept --git "+all+"\nforget them: holdfast review reject --git "+all))
+	}
+	for _, c := range refused {
+		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "not kept:"), refusedGit(c))
+	}
+	return nil
+}
+
+func (v *openedReview) waitingGit() ([]review.GitSettings, []workspace.ConfigChange, error) {
+	if !v.Direct() {
+		return nil, nil, nil
+	}
+	all, err := review.Reviews(v.host.State)
+	if err != nil && len(all) == 0 {
+		return nil, nil, err
+	}
+	return review.WaitingGit(all, v.Workspace)
+}
+
+// nameOf is a path from the workspace, where it is in it.
+func (v *openedReview) nameOf(path workspace.Name) string {
+	return strings.TrimPrefix(string(path), string(v.Workspace)+"/")
+}
+
+// decideGit takes over, or forgets, settings of git by their IDs. An ID stands for what was
+// shown: other settings have another one.
+func (a *app) decideGit(ids []string, d review.Decision) error {
+	all, host, err := a.reviews()
+	if err != nil {
+		return err
+	}
+	var chosen []review.GitSettings
+	for _, id := range ids {
+		g, err := findGit(all, id)
+		if err != nil {
+			return err
+		}
+		chosen = append(chosen, g)
+	}
+	for _, g := range chosen {
+		if d == review.Accept {
+			if alive := run.Alive(host.State, filepath.Dir(string(g.File))); len(alive) > 0 {
+				return command.Usage(fmt.Errorf("the run %s is alive, and could change %s while it is written", alive[0], g.File), "try again when it has ended")
+			}
+		}
+		if err := a.recordGit(g, host.State, host.Name, d); err != nil {
+			return err
+		}
+		if d == review.Accept {
+			if err := g.TakeOver(); err != nil {
+				return err
+			}
+		}
+		if err := g.Forget(); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Stdout, "%sed %s: %s\n", d, text.Word(string(g.File)), text.Line(g.String()))
+	}
+	return nil
+}
+
+// findGit finds the settings with an ID in any workspace.
+func findGit(all []review.Reviewed, id string) (review.GitSettings, error) {
+	var done []workspace.Name
+	for _, r := range all {
+		if !r.Direct() || slices.Contains(done, r.Workspace) {
+			continue
+		}
+		done = append(done, r.Workspace)
+		waiting, _, err := review.WaitingGit(all, r.Workspace)
+		if i := slices.IndexFunc(waiting, func(g review.GitSettings) bool { return g.ID == id }); i >= 0 {
+			return waiting[i], nil
+		}
+		if err != nil {
+			return review.GitSettings{}, err
+		}
+	}
+	return review.GitSettings{}, command.Usage(fmt.Errorf("no settings of git with the ID %s wait", text.Word(id)), "see what waits with: holdfast review")
+}
+
+// recordGit records a decision in the log, before it is carried out.
+func (a *app) recordGit(g review.GitSettings, state, by string, d review.Decision) error {
+	log, err := review.OpenDecisions(filepath.Join(state, "log"), filepath.Join(state, "keys"), g.Of())
+	if err != nil {
+		return err
+	}
+	e := event.Event{Action: event.ReviewAnswer, Object: string(g.File), Verdict: event.Denied,
+		Detail: map[string]string{"by": by, "decision": d.String(), "kind": "modified", "review": g.Of().Session, "settings": g.String()}}
+	if d == review.Accept {
+		e.Verdict = event.Allowed
+	}
+	return errors.Join(log.Put(e), log.Close(true))
+}
