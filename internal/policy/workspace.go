@@ -73,6 +73,9 @@ func (e *Effective) findWorkspace(o Options) error {
 	if bad != nil {
 		return fault(Origin{}, bad.hint("--workspace"), "the workspace %s: %s", quote(printable(given)), bad)
 	}
+	if o.Workspace == "" {
+		at = o.Host.workspaceAround(at)
+	}
 	if err := o.Host.workspace(at.path); err != nil {
 		return err
 	}

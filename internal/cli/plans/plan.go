@@ -36,7 +36,7 @@ func Preset(a *command.App, o policy.Options, program string) string {
 	}
 	workspace := o.Workspace
 	if workspace == "" {
-		workspace = a.Dir
+		workspace = policy.WorkspaceAt(o.Host)
 	}
 	for _, path := range []*string{&workspace, &program} {
 		if !filepath.IsAbs(*path) {

@@ -173,7 +173,7 @@ func newPolicyTrust(a *app) *cobra.Command {
 		Short: "Let a project's own holdfast.yaml widen what a run may do",
 		Long: `Show what the project's holdfast.yaml widens, and pin the hash of its bytes
 outside the workspace. A changed file has to be trusted again. FILE is the
-holdfast.yaml of the current directory when it is not given.`,
+holdfast.yaml of the workspace that a run here has when it is not given.`,
 		Example: "  holdfast policy trust\n  holdfast policy trust --yes ~/src/widget/holdfast.yaml\n  holdfast policy trust --remove",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

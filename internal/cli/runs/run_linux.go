@@ -34,7 +34,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 		return err
 	}
 	t.Grace = grace
-	a.announce(t.Plan)
+	a.announce(t.Plan, options.Workspace == "")
 	result, err := Run(a.App, t)
 	err = summary.Explain(t.Plan, result, err)
 	var lost *run.OutputError
@@ -146,8 +146,12 @@ func (a *app) notifyWaiting(s run.Streams) func(id, what string) {
 	}
 }
 
-// announce says before the start which preset applies and what is missing.
-func (a *app) announce(plan policy.Plan) {
+// announce says before the start which workspace was found, which preset applies, and what
+// is missing.
+func (a *app) announce(plan policy.Plan, found bool) {
+	if found && plan.Dir != plan.Workspace {
+		a.Note(command.Cyan, "workspace", "%s, which you are in; for this directory alone: --workspace .", text.Word(plan.Workspace))
+	}
 	agent := plan.Agent
 	if agent == nil {
 		return

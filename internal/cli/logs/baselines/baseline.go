@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/internal/detect/baseline"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/audit"
 )
 
@@ -43,7 +44,7 @@ learnt automatically, and in a workspace without a baseline nothing counts as ne
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return a.showBaseline(w, asJSON) },
 	}
-	c.PersistentFlags().Var((*command.TextFlag)(&w.dir), "workspace", "DIR that the baseline is of (default: the current directory)")
+	c.PersistentFlags().Var((*command.TextFlag)(&w.dir), "workspace", "DIR that the baseline is of (default: the workspace of a run here)")
 	c.Flags().BoolVar(&asJSON, "json", false, "show as JSON, with the runs that each thing is known from")
 	c.AddCommand(newBaselineLearn(a, &w), newBaselineForget(a, &w))
 	return c
@@ -97,7 +98,7 @@ func (a *app) someSessions() cobra.CompletionFunc {
 
 // workspaceFlag selects the workspace of a baseline.
 type workspaceFlag struct {
-	dir string // "" for the current directory
+	dir string // "" for that of a run here
 }
 
 // openedBaseline is a baseline with its file and workspace.
@@ -125,6 +126,13 @@ func (a *app) locateBaseline(w workspaceFlag) (openedBaseline, error) {
 		return openedBaseline{}, err
 	}
 	dir := w.dir
+	if dir == "" {
+		host, err := policy.ThisHost(a.Env, a.Dir)
+		if err != nil {
+			return openedBaseline{}, err
+		}
+		dir = policy.WorkspaceAt(host)
+	}
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(a.Dir, dir)
 	}
