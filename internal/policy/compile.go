@@ -15,7 +15,7 @@ func Compile(e Effective, h Host) (Plan, error) {
 		return Plan{}, fault(Origin{}, "name directories above them", "the policy has %d entries; at most %d are allowed", len(e.Entries), 2*maxEntries)
 	}
 	h.owned = h.ownPaths()
-	v := view{host: h, workspace: e.Workspace, review: e.word("workspace.mode") == "review", writable: []writable{{e.Workspace, "the workspace"}}}
+	v := view{host: h, workspace: e.Workspace, dir: e.Dir, review: e.word("workspace.mode") == "review", writable: []writable{{e.Workspace, "the workspace"}}}
 	for _, section := range []func() error{
 		func() error { return p.network(e) },
 		func() error { return p.credentials(e, h) },

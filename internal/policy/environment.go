@@ -166,7 +166,7 @@ func (p *Plan) environment(e Effective, h Host, v *view) error {
 	if p.Scratch {
 		out["HOLDFAST_SCRATCH"] = Env{"HOLDFAST_SCRATCH", ScratchDir, ours}
 	}
-	if len(p.Outputs) > 0 {
+	if len(e.entriesFor("workspace.outputs")) > 0 {
 		out["HOLDFAST_OUTPUT"] = Env{"HOLDFAST_OUTPUT", p.Outputs[0], ours}
 	}
 	for _, one := range v.env {

@@ -33,6 +33,20 @@ var paths = kind{
 	schema: func(key) map[string]any { return list(textShape()) },
 }
 
+// siblings are paths that may lead up from where they count from, which has no link in it.
+var siblings = kind{
+	takes: "a list of paths: absolute, `~/…`, or relative, which may begin with `../`",
+	many:  true,
+	text: func(k key, text string) (Entry, string, error) {
+		rest := text
+		for strings.HasPrefix(rest, "../") {
+			rest = rest[len("../"):]
+		}
+		return checked(k, text, pathText(rest))
+	},
+	schema: func(key) map[string]any { return list(textShape()) },
+}
+
 // Access is how a path appears inside.
 type Access int
 
@@ -72,6 +86,7 @@ type PathRule struct {
 type view struct {
 	host      Host
 	workspace string
+	dir       string // the working directory inside
 	rules     []ranked
 	outputs   []string
 	review    bool     // the workspace is a view
@@ -115,7 +130,7 @@ const maxRules = 1000
 func (v *view) entries(e Effective) error {
 	var errs Errors
 	v.changeable(e)
-	for _, one := range e.entriesFor("workspace.outputs") {
+	for _, one := range slices.Concat(e.entriesFor("workspace.outputs"), e.entriesFor("workspace.worktrees")) {
 		if err := v.output(one); err != nil {
 			errs = append(errs, err)
 		}
@@ -139,7 +154,7 @@ func (v *view) entries(e Effective) error {
 // changeable collects what something inside can change, before any path is
 // judged: the links in there are not followed.
 func (v *view) changeable(e Effective) {
-	for _, one := range slices.Concat(e.entriesFor("filesystem.write"), e.entriesFor("workspace.outputs")) {
+	for _, one := range slices.Concat(e.entriesFor("filesystem.write"), e.entriesFor("workspace.outputs"), e.entriesFor("workspace.worktrees")) {
 		if at, err := v.locate(v.entryPath(one)); err == nil && at.dir {
 			v.writable = append(v.writable, writable{at.path, quote(at.path) + " (writable inside: " + one.Origin.String() + ")"})
 		}
@@ -149,8 +164,12 @@ func (v *view) changeable(e Effective) {
 // entryPath is the absolute path that an entry names.
 func (v *view) entryPath(one Entry) string {
 	base, text := one.Base, strings.TrimSuffix(one.Value, "?")
-	if one.Key == "workspace.readonly" || one.Key == "workspace.outputs" && one.Origin.Line != 0 { // not by a flag
+	byFlag := one.Origin.Line == 0
+	switch {
+	case one.Key == "workspace.readonly", !byFlag && (one.Key == "workspace.outputs" || one.Key == "workspace.worktrees"):
 		base = v.workspace
+	case one.Key == "workspace.worktrees":
+		base = v.dir // in which no link is
 	}
 	return filepath.Clean(expand(text, base, v.host.Home))
 }
@@ -166,7 +185,7 @@ func (v *view) leads(one Entry, at located, access Access) *Error {
 		return fault(one.Origin, bad.hint(one.name()), "%s: the path %s: %s", one.Key, printable(one.Value), bad)
 	}
 	text := one.Value
-	if filepath.IsAbs(text) || text[0] == '~' || at.path == "" {
+	if one.Key == "workspace.worktrees" || filepath.IsAbs(text) || text[0] == '~' || at.path == "" {
 		return nil
 	}
 	if base, err := v.locate(one.Base); err != nil || !within(at.path, base.path) && !within(at.path, v.workspace) {

@@ -49,7 +49,7 @@ type Plan struct {
 	Review  bool     // the command works on a view of the workspace, and what it changes there waits for a human
 	View    View     // how that is made
 	Scratch bool     // a private directory on disk, at ScratchDir
-	Outputs []string // directories for results, absolute and resolved except for the last component, which the run makes; each is in Paths too
+	Outputs []string // directories for results, then those for worktrees, absolute and resolved except for the last component, which the run makes; each is in Paths too
 
 	ProtectMore []Pattern // workspace.protect: protected in addition to the built-in list
 	ProtectLess []Pattern // workspace.unprotect: entries of that list that stay writable

@@ -21,6 +21,8 @@ var workspaceKeys = []key{
 		doc: "`on`: a private directory on disk for the temporary files of a build, named in `HOLDFAST_SCRATCH`. It is empty at the start, gone at the end, and counts against `limits.disk`. The flag is `--scratch`."},
 	{name: "workspace.outputs", kind: &paths, project: clears, example: "[dist]",
 		doc: "Directories for results: writable on the host, at their place, also where the workspace is read-only. One that is missing is made, but not the directory it is in. What your host would execute or obey, and secrets, are protected, hidden and held back in them as in any workspace. `HOLDFAST_OUTPUT` is the first of them. The flag is `--output`."},
+	{name: "workspace.worktrees", kind: &siblings, project: clears, example: "[../widget-trees]",
+		doc: "Directories beside the workspace for worktrees of its repository (`git worktree add`): writable on the host, made when missing, and looked after as `workspace.outputs`. A worktree anywhere else outside the workspace would go with the private home, and git is refused it. A relative path counts from the workspace, or for the flag `--worktrees` from the working directory, and may begin with `../`."},
 	{name: "workspace.readonly", kind: &paths, project: adds, example: "[vendor]",
 		doc: "Paths inside the workspace that the command may read and not change. `.` is the whole workspace; outputs are then named under `filesystem.write`."},
 	{name: "workspace.protect", kind: &patterns, project: adds, example: "[deploy.sh]",

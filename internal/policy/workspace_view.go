@@ -43,16 +43,18 @@ func (v *view) output(one Entry) *Error {
 		if errors.Is(err, fs.ErrNotExist) {
 			hint = "make the directory that it is in first: mkdir -p " + quote(filepath.Dir(given))
 		}
-		return &Error{Origin: one.Origin, Msg: fmt.Sprintf("workspace.outputs: the path %s: %s", printable(one.Value), reason(err)), hint: hint, cause: err}
+		return &Error{Origin: one.Origin, Msg: fmt.Sprintf("%s: the path %s: %s", one.Key, printable(one.Value), reason(err)), hint: hint, cause: err}
 	}
 	switch {
+	case one.Key == "workspace.worktrees" && v.review:
+		return fault(one.Origin, "leave the review out, or make the worktrees in the workspace", "%s: in a review the repository is a view, and nothing beside it could use it", one.Key)
 	case !at.dir:
-		return fault(one.Origin, "name the directory that it is in", "workspace.outputs: %s is not a directory", at.path)
+		return fault(one.Origin, "name the directory that it is in", "%s: %s is not a directory", one.Key, at.path)
 	case within(v.workspace, at.path):
-		return fault(one.Origin, "name a directory in it, or another", "workspace.outputs: %s is or contains the workspace", at.path)
+		return fault(one.Origin, "name a directory in it, or another", "%s: %s is or contains the workspace", one.Key, at.path)
 	}
 	if err := v.host.showable(at, Write); err != nil {
-		return fault(one.Origin, "name a directory that holds only results", "workspace.outputs: %s", err)
+		return fault(one.Origin, "name a directory that holds only results", "%s: %s", one.Key, err)
 	}
 	v.rules = append(v.rules, ranked{PathRule{Path: at.path, Access: Write, Origin: one.Origin, File: at.id}, one.rank})
 	if !slices.Contains(v.outputs, at.path) {
@@ -107,6 +109,6 @@ func (p Plan) outcomeOf(path string, rule PathRule) string {
 }
 
 func workspaceRows(e Effective, p Plan) []Row {
-	rows := e.rows("workspace.mode", "workspace.view", "workspace.scratch", "workspace.outputs", "workspace.protect", "workspace.unprotect", "workspace.hide", "workspace.show")
+	rows := e.rows("workspace.mode", "workspace.view", "workspace.scratch", "workspace.outputs", "workspace.worktrees", "workspace.protect", "workspace.unprotect", "workspace.hide", "workspace.show")
 	return append(rows, Row{"workspace", p.Workspace, "workspace"})
 }

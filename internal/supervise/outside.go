@@ -55,6 +55,7 @@ func (s *Supervisor) askOutside(c *call, e *event.Event, first outcome, place st
 		ch.who.SHA256 = sum.hex()
 	}
 	s.workingDirectory(c, &ch.who)
+	ch.who.Argv = s.commandLine(c.proc)
 	ch.umask = s.umask(c)
 	if s.wait(&n, func(ctx context.Context) { s.change(ctx, ch) }) {
 		return true

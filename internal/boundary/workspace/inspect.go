@@ -55,12 +55,22 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...Option) ([]*Snapsho
 		if err != nil {
 			return nil, err
 		}
+		if i > 0 { // a repository in the workspace is looked after there, and shown as the workspace is
+			snap.trees = slices.DeleteFunc(snap.trees, func(t *tree) bool { return paths.Within(plan.Workspace, string(t.Root)) })
+		}
 		out = append(out, snap)
 		if *plan, err = ConfirmTree(*plan, root, snap.File()); err != nil {
 			return nil, err
 		}
 		if *plan, err = plan.With(planAdditions(*plan, snap, root, viewed)); err != nil {
 			return nil, err
+		}
+	}
+	for _, snap := range out {
+		for _, other := range out {
+			if other != snap && !(plan.Review && other == out[0]) {
+				snap.beside = append(snap.beside, other.Root)
+			}
 		}
 	}
 	hidden, err := hideInReadable(ctx, *plan, rules)

@@ -52,12 +52,16 @@ func (v *settle) openInTrees(rel, target string) int {
 	if !path.IsAbs(target) {
 		target = path.Clean(string(v.t.Root) + "/" + rel + "/" + target)
 	}
+	roots := slices.Clone(v.snap.beside)
 	for _, t := range v.snap.trees {
-		in, ok := strings.CutPrefix(target+"/", string(t.Root)+"/")
+		roots = append(roots, string(t.Root))
+	}
+	for _, top := range roots {
+		in, ok := strings.CutPrefix(target+"/", top+"/")
 		if !ok {
 			continue
 		}
-		root, err := openResolved(string(t.Root), unix.O_PATH|unix.O_DIRECTORY)
+		root, err := openResolved(top, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}
@@ -119,7 +123,9 @@ func (v *settle) judge(w *walker, d *dir, e entry) string {
 }
 
 func (v *settle) inWorkspace(target string) bool {
-	return strings.HasPrefix(path.Clean(target), v.snap.Root+"/")
+	return slices.ContainsFunc(slices.Concat(v.snap.beside, []string{v.snap.Root}), func(top string) bool {
+		return strings.HasPrefix(path.Clean(target), top+"/")
+	})
 }
 
 // samplesOnly reports why a hooks directory may not stay. Git runs a hook by

@@ -92,6 +92,7 @@ type Snapshot struct {
 	rules  Rules
 	began  int64 // wall clock in ns, a little before the walk
 
+	beside   []string // the other trees that the run can write to, which are settled too
 	held     *os.File // the workspace; nil when it is found by its path
 	remember bool     // Settle lists all that changed
 	enclosed bool     // links that lead out of the tree do not stay
@@ -312,6 +313,7 @@ type journal struct {
 	Lacks   []string // patterns of the built-in list that were taken away
 	Exempt  []Name
 	Trees   []*tree
+	Beside  []Name `json:",omitempty"`
 
 	Remember bool
 	Enclosed bool `json:",omitempty"`
@@ -320,6 +322,9 @@ type journal struct {
 // Save writes the snapshot so that Load can settle a run whose supervisor died.
 func (s *Snapshot) Save(w io.Writer) error {
 	j := journal{Version: 1, Root: Name(s.Root), Began: s.began, Rules: s.rules.own, Lacks: s.rules.lacks, Trees: s.trees, Remember: s.remember, Enclosed: s.enclosed}
+	for _, dir := range s.beside {
+		j.Beside = append(j.Beside, Name(dir))
+	}
 	for _, e := range s.rules.exempt {
 		j.Exempt = append(j.Exempt, Name(e))
 	}
@@ -338,9 +343,12 @@ func Load(r io.Reader) (*Snapshot, error) {
 	if j.Version != 1 || len(j.Trees) == 0 {
 		return nil, fmt.Errorf("reading workspace journal: unknown version %d", j.Version)
 	}
-	var exempt []string
+	var exempt, beside []string
+	for _, dir := range j.Beside {
+		beside = append(beside, string(dir))
+	}
 	for _, e := range j.Exempt {
 		exempt = append(exempt, string(e))
 	}
-	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn(), j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, enclosed: j.Enclosed}, nil
+	return &Snapshot{Root: string(j.Root), trees: j.Trees, rules: compile(builtIn(), j.Rules, j.Lacks, exempt), began: j.Began, remember: j.Remember, enclosed: j.Enclosed, beside: beside}, nil
 }

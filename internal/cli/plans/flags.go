@@ -39,6 +39,7 @@ func (f *Flags) Bind(c *cobra.Command) {
 		{"allow", "network.allow", "HOST", "allow a destination, HOST[:PORT[/KIND]]; KIND is tls, http or tcp"},
 		{"host-port", "network.host-ports", "PORT", "reach the service on PORT of the host's loopback, at that port"},
 		{"output", "workspace.outputs", "DIR", "DIR for results: writable, and made when missing"},
+		{"worktrees", "workspace.worktrees", "DIR", "DIR beside the workspace for git worktrees: writable, made when missing"},
 		{"ask", "ask", "RULE", "ask a human before what RULE is about: a set (git-push) or a condition"},
 		{"deny", "deny", "RULE", "deny what RULE is about, likewise"},
 		{"env", "", "NAME", "pass in a variable, NAME[=VALUE]; a secret only with its value"},
