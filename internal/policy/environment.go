@@ -25,7 +25,7 @@ var (
 		takes: "a list of names, or `PREFIX*`",
 		many:  true,
 		text: func(k key, text string) (Entry, string, error) {
-			return Entry{Key: k.name, Value: text}, "give the value in full: --env " + printable(text) + "=VALUE, or environment.set", passable(text)
+			return Entry{Key: k.name, Value: text}, passHint(text), passable(text)
 		},
 		schema: func(key) map[string]any {
 			return list(map[string]any{"type": "string", "pattern": `^[A-Za-z_][A-Za-z0-9_]*\*?$`})
@@ -127,7 +127,7 @@ func refusedName(name string) error {
 	if p := matchName(c.SecretNames, name); p != "" {
 		return fmt.Errorf("%s looks like a secret (%s)", name, p)
 	}
-	if p := matchName(c.Dangerous, name); p != "" {
+	if p := matchName(c.Dangerous, name); p != "" && matchName(c.SaysWho, name) == "" {
 		return fmt.Errorf("%s makes programs load or execute something (%s)", name, p)
 	}
 	return nil

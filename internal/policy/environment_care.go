@@ -8,6 +8,7 @@ type environmentRules struct {
 	SecretNames  []string        `yaml:"secret_names"`
 	HostSockets  []string        `yaml:"host_sockets"`
 	Dangerous    []string        `yaml:"dangerous"`
+	SaysWho      []string        `yaml:"says_who"`
 	SecretValues []secretPattern `yaml:"secret_values"`
 }
 
@@ -17,6 +18,24 @@ type environmentRules struct {
 type secretPattern struct {
 	Has   []string `yaml:"has"`
 	Shape string   `yaml:"shape"`
+}
+
+// passHint is what to do about a variable that is not handed in by its name.
+func passHint(name string) string {
+	if matchName(environment().HostSockets, name) == "" {
+		return "give the value in full: --env " + printable(name) + "=VALUE, or environment.set"
+	}
+	for _, one := range [][2]string{
+		{"SSH_*", "an ssh agent cannot be lent yet: fetch and push by ssh outside, or inside over https with a credential (holdfast grant add --help)"},
+		{"GPG_*", "a key that signs cannot be lent yet: commit inside, and sign outside"},
+		{"DOCKER_*", "a container engine cannot be lent: start the container outside, and reach it with --host-port PORT"},
+		{"CONTAINER_HOST", "a container engine cannot be lent: start the container outside, and reach it with --host-port PORT"},
+	} {
+		if matchName([]string{one[0]}, name) != "" {
+			return one[1]
+		}
+	}
+	return "leave it out: what it leads to is not in view, and cannot be lent yet"
 }
 
 var environment = sync.OnceValue(environmentTable)

@@ -85,7 +85,10 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 		}
 		return read, write
 	}
-	if p, ok := x.protected(path); ok {
+	if p, ok := x.protected(path); ok && p.Copy != "" {
+		return read, Verdict{Allowed: true, Private: true, Rule: "protected path " + p.Rule,
+			Why: "to a copy of it: branches, remotes and submodules wait at the end for 'holdfast review', anything else is dropped"}
+	} else if ok {
 		write = Verdict{Why: "protected: " + p.Reason, Rule: "protected path " + p.Rule}
 		if p.Root == "" {
 			write.Add = "under workspace.unprotect: " + p.Path + " (then the host may execute what was written)"
@@ -110,6 +113,9 @@ func (x explainer) absent(path string, rule PathRule) (read, write Verdict) {
 			why = "not in view: " + private + " is private inside, and the host's is not visible"
 			break
 		}
+	}
+	if path == filepath.Join(x.host.Home, ".gitconfig") {
+		why += "; inside, git has the settings of it that execute and include nothing"
 	}
 	read, write = Verdict{Why: why, Rule: rule.Origin.File}, Verdict{Why: why, Rule: rule.Origin.File}
 	at, err := locate(path)

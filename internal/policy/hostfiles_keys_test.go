@@ -16,17 +16,18 @@ var pathless = map[*kind]bool{
 // byKey has, for every key that takes a path, the text of a policy with it. DIR and
 // FILE are replaced by a directory and a file.
 var byKey = map[string][]string{
-	"extends":            {"extends: FILE"},
-	"workspace.outputs":  {"workspace: {outputs: [DIR]}"},
-	"workspace.readonly": {"workspace: {readonly: [DIR]}"},
-	"filesystem.read":    {"filesystem: {read: [DIR]}", "filesystem: {read: [FILE]}"},
-	"filesystem.copy":    {"filesystem: {copy: [DIR]}"},
-	"filesystem.write":   {"filesystem: {write: [DIR]}", "filesystem: {write: [FILE]}"},
-	"record.anchor":      {"record: {anchor: [\"file:FILE\"]}"},
-	"programs.allow":     {"programs: {allow: [FILE], else: refuse}", "programs: {allow: [DIR/*], else: report}"},
-	"alerts.rules":       {"alerts: {rules: [FILE]}", "alerts: {rules: [DIR]}"},
-	"alerts.sinks":       {"alerts: {sinks: [{file: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, secret: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, headers: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, authority: FILE}]}"},
-	"approvals.notify":   {"approvals: {notify: [{webhook: https://a.example.org, secret: FILE}]}", "approvals: {notify: [{webhook: https://a.example.org, secret: ROOT/outside/file, headers: FILE}]}"},
+	"extends":             {"extends: FILE"},
+	"workspace.outputs":   {"workspace: {outputs: [DIR]}"},
+	"workspace.readonly":  {"workspace: {readonly: [DIR]}"},
+	"workspace.worktrees": {"workspace: {worktrees: [DIR]}"},
+	"filesystem.read":     {"filesystem: {read: [DIR]}", "filesystem: {read: [FILE]}"},
+	"filesystem.copy":     {"filesystem: {copy: [DIR]}"},
+	"filesystem.write":    {"filesystem: {write: [DIR]}", "filesystem: {write: [FILE]}"},
+	"record.anchor":       {"record: {anchor: [\"file:FILE\"]}"},
+	"programs.allow":      {"programs: {allow: [FILE], else: refuse}", "programs: {allow: [DIR/*], else: report}"},
+	"alerts.rules":        {"alerts: {rules: [FILE]}", "alerts: {rules: [DIR]}"},
+	"alerts.sinks":        {"alerts: {sinks: [{file: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, secret: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, headers: FILE}]}", "alerts: {sinks: [{webhook: https://a.example.org, authority: FILE}]}"},
+	"approvals.notify":    {"approvals: {notify: [{webhook: https://a.example.org, secret: FILE}]}", "approvals: {notify: [{webhook: https://a.example.org, secret: ROOT/outside/file, headers: FILE}]}"},
 	"credentials": {
 		"network: {allow: [a.example.org]}\ncredentials: [{name: a, source: {file: FILE}, hosts: [a.example.org], env: A}]",
 		"network: {allow: [a.example.org]}\ncredentials: [{name: a, source: {command: [FILE]}, hosts: [a.example.org], env: A}]",
@@ -114,7 +115,7 @@ func TestPoliciesInAWritableTree(t *testing.T) {
 	w := newWorld(t)
 	w.write("rw/p.yaml", "version: 1\n", 0o600)
 	w.write("data/q.yaml", "version: 1\nextends: "+w.at("rw/p.yaml")+"\n", 0o600)
-	for _, key := range []string{"filesystem.write", "workspace.outputs"} {
+	for _, key := range []string{"filesystem.write", "workspace.outputs", "workspace.worktrees"} {
 		for _, policy := range []string{"rw/p.yaml", "data/q.yaml"} {
 			o := w.options(key, w.at("rw"))
 			o.Policy = w.at(policy)

@@ -43,20 +43,13 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...Option) ([]*Snapsho
 		if plan.Agent != nil && slices.Contains(plan.Agent.Keeps, root) {
 			own = append(own, enclosed())
 		}
-		snap, err := Scan(ctx, root, rules, own...)
-		var limit *LimitError
-		if errors.As(err, &limit) && limit.Lifted != "" && plan.Accepts(limit.Lifted) {
-			err = nil // the snapshot is still whole
-		}
 		viewed := plan.Review && i == 0
-		if limit != nil && viewed && len(snap.Hidden()) <= MaxProtected {
-			err = nil // of the rest nothing is mounted over
-		}
-		if err != nil {
+		snap, err := Scan(ctx, root, rules, own...)
+		if err = snap.lift(err, *plan, viewed); err != nil {
 			return nil, err
 		}
 		if i > 0 { // a repository in the workspace is looked after there, and shown as the workspace is
-			snap.trees = slices.DeleteFunc(snap.trees, func(t *tree) bool { return paths.Within(plan.Workspace, string(t.Root)) })
+			snap.trees = append(snap.trees[:1], slices.DeleteFunc(snap.trees[1:], func(t *tree) bool { return paths.Within(plan.Workspace, string(t.Root)) })...)
 		}
 		out = append(out, snap)
 		if *plan, err = ConfirmTree(*plan, root, snap.File()); err != nil {
@@ -66,18 +59,38 @@ func Inspect(ctx context.Context, plan *policy.Plan, more ...Option) ([]*Snapsho
 			return nil, err
 		}
 	}
-	for _, snap := range out {
-		for _, other := range out {
-			if other != snap && !(plan.Review && other == out[0]) {
-				snap.beside = append(snap.beside, other.Root)
-			}
-		}
-	}
+	joinTrees(out, plan.Review)
 	hidden, err := hideInReadable(ctx, *plan, rules)
 	if err == nil {
 		*plan, err = plan.With(policy.Additions{Hidden: hidden})
 	}
 	return out, err
+}
+
+// lift returns the error of a scan, unless it is a limit that does not hold for the plan.
+func (s *Snapshot) lift(err error, plan policy.Plan, viewed bool) error {
+	var limit *LimitError
+	switch {
+	case !errors.As(err, &limit):
+		return err
+	case limit.Lifted != "" && plan.Accepts(limit.Lifted):
+		return nil // the snapshot is still whole
+	case viewed && len(s.Hidden()) <= MaxProtected:
+		return nil // of the rest nothing is mounted over
+	}
+	return err
+}
+
+// joinTrees tells each of the trees which others are settled too: a worktree in one of them
+// may belong to a repository in another.
+func joinTrees(all []*Snapshot, review bool) {
+	for _, snap := range all {
+		for i, other := range all {
+			if other != snap && !(review && i == 0) {
+				snap.beside = append(snap.beside, other.Root)
+			}
+		}
+	}
 }
 
 // ConfirmTree checks that the directory that was scanned is the one that was judged, and
@@ -128,20 +141,27 @@ func planAdditions(plan policy.Plan, snap *Snapshot, root string, viewed bool) p
 		return out
 	}
 	out.Protect = inTree(root, snap.Protected())
-	for i := range out.Protect {
-		r := &out.Protect[i]
+	nameCopies(plan, out.Protect)
+	if !plan.Accepts(policy.HardLinks) {
+		out.HardLinks = inTree(root, snap.HardLinks())
+	}
+	return out
+}
+
+// nameCopies gives each configuration of git that is copied a directory of its own, for git
+// puts a lock beside it. What the policy shows read-only, and what is too much, is not copied.
+func nameCopies(plan policy.Plan, rows []policy.Protected) {
+	fixed := readOnlyPaths(plan)
+	for i := range rows {
+		r := &rows[i]
 		switch n := len(plan.Protect) + i; {
 		case r.Copy == "":
-		case n >= maxConfigCopies || slices.ContainsFunc(readOnlyPaths(plan), func(fixed policy.PathRule) bool { return paths.Within(fixed.Path, plan.Within(*r)) }):
+		case n >= maxConfigCopies || slices.ContainsFunc(fixed, func(f policy.PathRule) bool { return paths.Within(f.Path, plan.Within(*r)) }):
 			r.Copy = ""
 		default:
 			r.Copy = path.Join(ConfigCopies, strconv.Itoa(n), r.Copy)
 		}
 	}
-	if !plan.Accepts(policy.HardLinks) {
-		out.HardLinks = inTree(root, snap.HardLinks())
-	}
-	return out
 }
 
 // RulesOf returns the protected names and the names of secrets under a plan.
