@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // settings are files below a home that say what git executes there
@@ -45,8 +46,12 @@ func (p *Place) keptWords(e *event.Event, words []string) []string {
 }
 
 // keptAt is the mark of a place below the home, if a program of the host
-// executes or obeys it there; 0 for any other place.
+// executes or obeys it there, and of a copy of a repository's configuration; 0 for any
+// other place.
 func (p *Place) keptAt(at string) mark {
+	if within(at, policy.ConfigCopies) {
+		return hook
+	}
 	if p.Home == "" || p.Home == "/" || !within(at, p.Home) || within(at, p.Workspace) {
 		return 0
 	}

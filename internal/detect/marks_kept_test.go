@@ -29,6 +29,7 @@ func TestKeptPlaces(t *testing.T) {
 		{"what python executes at each start", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.local/lib/python3.12/site-packages/usercustomize.py", Detail: kept}, "startup-denied"},
 		{"a package of the user", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.local/lib/python3.12/site-packages/six.py", Detail: kept}, ""},
 		{"git's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.config/git/config", Detail: kept}, "hook-denied"},
+		{"a repository's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/project/.git/config", Resolved: "/run/holdfast-git/0/config", Detail: kept}, "hook-denied"},
 		{"npm's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.npmrc", Detail: kept}, "credential-laid"},
 		{"an agent's settings by a shell", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.claude/settings.json", Detail: kept}, "guardrail-denied"},
 		{"an editor's settings", shell, event.Event{Action: event.FileWrite, Object: "/home/you/.vimrc", Detail: kept}, "editor-denied"},

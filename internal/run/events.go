@@ -89,12 +89,26 @@ func (r *running) recordReload(err error) error {
 	return errors.Join(err, r.bus.Sensor(event.Task).Emit(e))
 }
 
+// maxRefusedRecorded is of how many settings of git it is recorded that they are not taken
+// over.
+const maxRefusedRecorded = 100
+
 // recordEnd records what was held back, which limits were hit and how the run ended.
 func (r *running) recordEnd(result Result) error {
 	emit := r.bus.Sensor(event.Task).Emit
 	for _, q := range result.Settled.Quarantined {
 		err := emit(event.Event{Action: event.FileQuarantine, Object: string(q.Path), Verdict: event.Denied, Layer: event.LayerProtected,
 			Detail: map[string]string{"reason": q.Reason}})
+		if err != nil {
+			return err
+		}
+	}
+	for i, c := range result.GitChanges {
+		if c.Refused == "" || i >= maxRefusedRecorded {
+			continue
+		}
+		err := emit(event.Event{Action: event.FileQuarantine, Object: string(c.File), Verdict: event.Denied, Layer: event.LayerProtected,
+			Detail: map[string]string{"reason": c.Refused, "setting": c.Name(), "value": strings.Join(c.Now, "\n")}})
 		if err != nil {
 			return err
 		}

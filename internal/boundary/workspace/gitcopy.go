@@ -14,9 +14,6 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// ConfigCopies is the directory inside that holds the copies of git configurations.
-const ConfigCopies = "/run/holdfast-git"
-
 // maxConfigCopies bounds how many configurations of a run are copied. Any other is
 // read-only. maxConfigChanges bounds the changes of one that are listed.
 const (

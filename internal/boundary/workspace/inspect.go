@@ -159,7 +159,7 @@ func nameCopies(plan policy.Plan, rows []policy.Protected) {
 		case n >= maxConfigCopies || slices.ContainsFunc(fixed, func(f policy.PathRule) bool { return paths.Within(f.Path, plan.Within(*r)) }):
 			r.Copy = ""
 		default:
-			r.Copy = path.Join(ConfigCopies, strconv.Itoa(n), r.Copy)
+			r.Copy = path.Join(policy.ConfigCopies, strconv.Itoa(n), r.Copy)
 		}
 	}
 }

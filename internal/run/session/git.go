@@ -69,7 +69,7 @@ func (s *Session) OpenView(w boundary.Watch) error {
 		return nil
 	}
 	return sys.AsTask(w.UID, w.GID, func() error {
-		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), workspace.ConfigCopies))
+		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), policy.ConfigCopies))
 		if err != nil {
 			return fmt.Errorf("opening the copies of git configurations: %w", err)
 		}
@@ -111,7 +111,7 @@ func (s *Session) CollectGit() error {
 }
 
 func (s *Session) readCopy(c gitCopy) ([]byte, error) {
-	rel, err := filepath.Rel(workspace.ConfigCopies, c.inside)
+	rel, err := filepath.Rel(policy.ConfigCopies, c.inside)
 	if err != nil {
 		return nil, err
 	}
