@@ -5,7 +5,9 @@ package supervise
 import (
 	"bytes"
 	"context"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,17 +86,28 @@ func (s *Supervisor) isCarriable(c *call, first outcome) bool {
 		return false
 	}
 	if c.private {
-		return s.unmade(first)
+		return s.unmade(c, first)
 	}
 	return first.verdict == event.Denied && (first.layer == event.LayerView || first.layer == event.LayerReadonly) && isBeyondWritable(&s.at)
 }
 
 // unmade reports whether a change of a private tree is presented as one of the host:
 // what the private tree has itself is changed there, without a question.
-func (s *Supervisor) unmade(first outcome) bool {
+func (s *Supervisor) unmade(c *call, first outcome) bool {
 	at := &s.at
 	missing := first.errno == "ENOENT" && (first.verdict == event.Allowed || first.layer == event.LayerView)
-	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) && s.isAskedAbout(at.absolutePath())
+	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) &&
+		(s.isAskedAbout(at.absolutePath()) || s.makesStray(c, at.absolutePath()))
+}
+
+// makesStray reports whether a call makes a directory for a worktree (git-worktree(1)) that
+// would be missed. The command line is what the process says of itself.
+func (s *Supervisor) makesStray(c *call, path string) bool {
+	if c.info.action != event.FileMkdir || s.config.Stray == nil || filepath.Base(c.proc.now.path) != "git" || !s.config.Stray(path) {
+		return false
+	}
+	argv := s.commandLine(c.proc)
+	return slices.Contains(argv, "worktree") && slices.Contains(argv, "add")
 }
 
 // isAskedAbout reports whether a change of path, which is in a private tree, is asked about.
