@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/floor/event"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
 // settings are files below a home that say what git executes there
@@ -49,7 +48,7 @@ func (p *Place) keptWords(e *event.Event, words []string) []string {
 // executes or obeys it there, and of a copy of a repository's configuration; 0 for any
 // other place.
 func (p *Place) keptAt(at string) mark {
-	if within(at, policy.ConfigCopies) {
+	if within(at, event.ConfigCopies) {
 		return hook
 	}
 	if p.Home == "" || p.Home == "/" || !within(at, p.Home) || within(at, p.Workspace) {

@@ -71,9 +71,6 @@ type Protected struct {
 	Copy string
 }
 
-// ConfigCopies is the directory inside that holds the copies of git's configurations.
-const ConfigCopies = "/run/holdfast-git"
-
 // Within returns the absolute path of a protected row of the plan.
 func (p Plan) Within(r Protected) string {
 	if r.Root != "" {

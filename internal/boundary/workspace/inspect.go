@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/policy"
 )
@@ -159,7 +160,7 @@ func nameCopies(plan policy.Plan, rows []policy.Protected) {
 		case n >= maxConfigCopies || slices.ContainsFunc(fixed, func(f policy.PathRule) bool { return paths.Within(f.Path, plan.Within(*r)) }):
 			r.Copy = ""
 		default:
-			r.Copy = path.Join(policy.ConfigCopies, strconv.Itoa(n), r.Copy)
+			r.Copy = path.Join(event.ConfigCopies, strconv.Itoa(n), r.Copy)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/policy"
@@ -69,7 +70,7 @@ func (s *Session) OpenView(w boundary.Watch) error {
 		return nil
 	}
 	return sys.AsTask(w.UID, w.GID, func() error {
-		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), policy.ConfigCopies))
+		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), event.ConfigCopies))
 		if err != nil {
 			return fmt.Errorf("opening the copies of git configurations: %w", err)
 		}
@@ -111,7 +112,7 @@ func (s *Session) CollectGit() error {
 }
 
 func (s *Session) readCopy(c gitCopy) ([]byte, error) {
-	rel, err := filepath.Rel(policy.ConfigCopies, c.inside)
+	rel, err := filepath.Rel(event.ConfigCopies, c.inside)
 	if err != nil {
 		return nil, err
 	}

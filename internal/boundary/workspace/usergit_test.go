@@ -1,0 +1,105 @@
+//go:build linux
+
+package workspace
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// userWorld is a home with files; none of the machine's variables leads elsewhere.
+func userWorld(t *testing.T, files map[string]string) (home string) {
+	home = t.TempDir()
+	for _, name := range []string{"XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL"} {
+		t.Setenv(name, "")
+	}
+	for name, text := range files {
+		path := filepath.Join(home, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "HOME", home)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return home
+}
+
+// TestUserGit compares what a run gets with what git would read.
+func TestUserGit(t *testing.T) {
+	testenv.Need(t, testenv.Git, nil)
+	for _, row := range []struct {
+		name  string
+		files map[string]string
+		want  []string // settings, as git prints them
+	}{
+		{"nothing", nil, nil},
+		{"what is harmless, and nothing else", map[string]string{".gitconfig": "[user]\nname = A \"B\\\"\\\\ ;#\"\nemail = a@x\nsigningkey = k\n[core]\neditor = vi\nautocrlf = input\n[alias]\nx = !y\n[init]\ndefaultBranch = trunk\ntemplateDir = ~/t\n"},
+			[]string{"core.autocrlf\ninput", "init.defaultbranch\ntrunk", "user.email\na@x", "user.name\nA B\"\\ ;#"}},
+		{"the home's file over that below .config", map[string]string{".config/git/config": "[user]\nname = x\nemail = x@x\n", ".gitconfig": "[user]\nname = y\n"},
+			[]string{"user.email\nx@x", "user.name\ny"}},
+		{"what is included, also by the place of the workspace", map[string]string{
+			".gitconfig": "[include]\npath = a.inc\n[includeIf \"gitdir:~/work/\"]\npath = ~/w.inc\n[includeIf \"gitdir:~/play/\"]\npath = ~/p.inc\n[includeIf \"gitdir/i:**/WORK/**\"]\npath = i.inc\n[includeIf \"onbranch:**\"]\npath = p.inc\n[includeIf \"hasconfig:remote.*.url:**\"]\npath = p.inc\n",
+			"a.inc":      "[push]\ndefault = current\n", "w.inc": "[user]\nname = w\n", "p.inc": "[user]\nname = p\n", "i.inc": "[pull]\nff = only\n"},
+			[]string{"pull.ff\nonly", "push.default\ncurrent", "user.name\nw"}},
+		{"values that are none", map[string]string{".gitconfig": "[user]\nname = \"a\\nb\"\nemail = \"\\t\"\n[push]\ndefault = $(x)\n[pull]\nrebase\n[init]\ndefaultBranch = -x\n"},
+			[]string{"pull.rebase\ntrue"}},
+		{"a file that git refuses", map[string]string{".gitconfig": "[user\nname = x\n"}, nil},
+		{"files that include each other", map[string]string{".gitconfig": "[include]\npath = ~/.gitconfig\n[user]\nname = x\n"}, []string{"user.name\nx"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			home := userWorld(t, row.files)
+			got := gitList(t, ReadUserGit(home, home+"/work/repo").Config)
+			slices.Sort(got)
+			if !slices.Equal(got, row.want) {
+				t.Errorf("git reads %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// TestUserGitIgnores: the list of what is ignored is taken over as text, a file of any other
+// kind is not.
+func TestUserGitIgnores(t *testing.T) {
+	for _, row := range []struct{ name, config, want string }{
+		{"where git looks for it", "", "*.tmp\n"},
+		{"where the settings say", "[core]\nexcludesFile = ~/mine\n", "*.mine\n"},
+		{"a file that is not there", "[core]\nexcludesFile = ~/none\n", ""},
+		{"a device", "[core]\nexcludesFile = /dev/zero\n", ""},
+		{"a directory", "[core]\nexcludesFile = ~/.config\n", ""},
+		{"a large file", "[core]\nexcludesFile = ~/large\n", ""},
+		{"no text", "[core]\nexcludesFile = ~/binary\n", ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			home := userWorld(t, map[string]string{".gitconfig": row.config, ".config/git/ignore": "*.tmp\n", "mine": "*.mine\n", "binary": "a\x00b", "large": strings.Repeat("x\n", maxIgnore)})
+			if got := string(ReadUserGit(home, "").Ignore); got != row.want {
+				t.Errorf("%.20q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// FuzzQuoteValue: git reads a value that was written as it was.
+func FuzzQuoteValue(f *testing.F) {
+	for _, seed := range []string{`a`, `a b`, `"`, `\`, `a\nb`, ` a `, `#`, `;x`, "a\"\\", "[core]", `\"`, "é"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		if !plain(value) {
+			return
+		}
+		r := userGit{values: map[string]string{"user.name": value}}
+		c, err := parseConfig(r.write())
+		if err != nil || len(c.settings) != 1 || c.settings[0].value != value {
+			t.Fatalf("%q was written as %q and read as %+v, %v", value, r.write(), c.settings, err)
+		}
+		if got := gitList(t, r.write()); got != nil && !slices.Equal(got, []string{"user.name\n" + value}) {
+			t.Fatalf("git reads %q", got)
+		}
+	})
+}
