@@ -133,8 +133,8 @@ func gitSubmodule(t *testing.T, root string) {
 	contains(t, p.bare(`cd copy; git submodule status; git fsck; git -C lib log --format=%s`), " lib ", "newer")
 }
 
-// The configuration of an existing repository is not writable, but a submodule
-// can be fetched if it is set active for a single command.
+// The configuration of an existing repository is a copy inside, in which a submodule becomes
+// active, a remote is added and a branch renamed. The file itself stays.
 func gitSubmoduleOfExistingRepository(t *testing.T, root string) {
 	t.Parallel()
 	p := repository(t, root)
@@ -144,5 +144,19 @@ func gitSubmoduleOfExistingRepository(t *testing.T, root string) {
 		git commit -qm 'with lib'
 		cd ..
 		git clone -q r copy`)
-	contains(t, p.inside(`cd copy; git -c protocol.file.allow=always -c submodule.active=. submodule --quiet update; cat lib/file; git status --porcelain`), "one")
+	before := p.read("copy/.git/config")
+	contains(t, p.inside(`
+		cd copy
+		git -c protocol.file.allow=always submodule --quiet update --init
+		cat lib/file
+		git status --porcelain
+		git remote add other https://example.org/other.git
+		git branch -m main renamed
+		git checkout -q -b next --track renamed
+		git branch -vv
+		git remote -v`), "one", "other", "[renamed]")
+	if after := p.read("copy/.git/config"); after != before {
+		t.Errorf("the configuration is now %q", after)
+	}
+	contains(t, p.bare(`git -C copy branch; git -C copy submodule status`), "renamed", "lib")
 }
