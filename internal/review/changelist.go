@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
@@ -108,11 +109,11 @@ func prune(reviews string, now time.Time) error {
 	for kept, i := 0, 0; i < len(entries); i++ {
 		dir := filepath.Join(reviews, entries[i].Name())
 		about, err := workspace.ReadReview(dir)
-		if err != nil || about.Mode != workspace.ReviewDirect {
+		if r := (Reviewed{dir, about}); err != nil || !r.Direct() || r.Waits() {
 			continue
 		}
 		if kept++; kept > maxDirect || now.Sub(about.Ended) > maxDirectTime {
-			errs = append(errs, os.RemoveAll(dir))
+			errs = append(errs, workspace.RemoveTree(dir))
 		}
 	}
 	return errors.Join(errs...)
@@ -132,6 +133,13 @@ func ReadChangeList(dir string) (*ChangeList, error) {
 		return nil, fmt.Errorf("reading the list of changes in %s: version %d is not known", dir, d.Version)
 	}
 	return &d, nil
+}
+
+// Without returns the list without what is held in a directory.
+func (l *ChangeList) Without(dir string) *ChangeList {
+	rest := *l
+	rest.Changes = slices.DeleteFunc(slices.Clone(l.Changes), func(d workspace.Difference) bool { return paths.Below(dir, string(d.Held)) })
+	return &rest
 }
 
 // Set returns the changes of a list as those of a review, to be shown and not to be

@@ -28,8 +28,8 @@ func collect(ctx context.Context, src Source, lim limits) (*Set, error) {
 		return nil, err
 	}
 	src = s.Source
-	if src.Mode != Overlay && src.Mode != Copy {
-		return nil, fmt.Errorf("collecting changes of a run in mode %q: only an overlay or a copy has changes to collect", src.Mode)
+	if src.Mode != Overlay && src.Mode != Copy && src.Mode != Held {
+		return nil, fmt.Errorf("collecting changes of a run in mode %q: it has only a list of them", src.Mode)
 	}
 	s.Mode, s.Root = src.Mode, workspace.Name(src.Workspace)
 	if s.saved, err = loadDecisions(src.Dir); err != nil {
@@ -123,6 +123,11 @@ func (s *Set) fill(ctx context.Context, lim limits) error {
 	}
 	if err := s.obey(ctx); err != nil {
 		return err
+	}
+	for _, c := range s.Changes {
+		if s.Mode == Held && !c.Flagged() {
+			c.raise("held", "it was moved out of the workspace with what a host executes or obeys")
+		}
 	}
 	s.order()
 	if err := s.readStart(c.began); err != nil {

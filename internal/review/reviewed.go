@@ -19,7 +19,8 @@ type Reviewed struct {
 	workspace.Review
 }
 
-// Direct reports whether the changes are in the workspace already.
+// Direct reports whether the changes are in the workspace already, except what was held
+// back at the end.
 func (r Reviewed) Direct() bool { return r.Mode == workspace.ReviewDirect }
 
 // Running reports whether the run is not over.
@@ -27,7 +28,13 @@ func (r Reviewed) Running() bool { return r.State == workspace.ReviewRunning }
 
 // Waits reports whether there is something to decide or to apply.
 func (r Reviewed) Waits() bool {
-	return !r.Direct() && (r.State == workspace.ReviewWaiting || r.State == workspace.ReviewPartly)
+	return r.State == workspace.ReviewWaiting || r.State == workspace.ReviewPartly
+}
+
+// Holds reports whether something of a run in direct mode was held back.
+func (r Reviewed) Holds() bool {
+	st, err := os.Lstat(filepath.Join(r.Dir, workspace.UpperDir))
+	return r.Direct() && err == nil && st.IsDir()
 }
 
 // Reviews lists the runs whose changes are kept, the newest first. What cannot be

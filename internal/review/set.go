@@ -16,6 +16,7 @@ type Mode string
 const (
 	Overlay Mode = "overlay" // Dir/upper is the upper directory of an overlay on the workspace
 	Copy    Mode = "copy"    // Dir/upper is a copy of the whole workspace
+	Held    Mode = "held"    // Dir/upper is what was moved out of the workspace after the run, and nothing else
 	Direct  Mode = "direct"  // the run wrote into the workspace: changes are listed only
 )
 

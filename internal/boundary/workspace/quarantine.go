@@ -227,6 +227,7 @@ func loosen(dir int) func() {
 type copier struct {
 	left   int64
 	cut    bool
+	modes  bool                   // copies have the permission bits too
 	afford func(bytes int64) bool // nil: anything
 }
 
@@ -280,6 +281,9 @@ func (c *copier) dir(h *handle, name string, to, depth int) error {
 			return err
 		}
 	}
+	if err == nil && c.modes {
+		err = unix.Fchmod(into, h.st.Mode&0o777|0o700)
+	}
 	return err
 }
 
@@ -307,6 +311,9 @@ func (c *copier) file(h *handle, name string, to int) error {
 	c.left -= n
 	if st, e := src.Stat(); e == nil && st.Size() > n {
 		c.cut = true
+	}
+	if c.modes {
+		err = errors.Join(err, dst.Chmod(os.FileMode(h.st.Mode&0o777)))
 	}
 	return errors.Join(err, dst.Close())
 }

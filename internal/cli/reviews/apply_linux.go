@@ -120,7 +120,7 @@ func (v *openedReview) finish(r review.Report) error {
 	}
 	n := v.set.Counts()
 	switch {
-	case v.settled(r) && n.Cannot == 0:
+	case v.settled(r) && n.Cannot == 0 && !v.Direct():
 		return v.Forget()
 	case v.settled(r):
 		return v.SetState(workspace.ReviewApplied)

@@ -42,7 +42,7 @@ func (v *openedReview) cat(arg string, base bool) error {
 	if err != nil {
 		return err
 	}
-	if v.Direct() {
+	if v.listOnly() {
 		return command.Usage(errDirect, "the file is in the workspace")
 	}
 	f, err := v.set.Content(change, base)

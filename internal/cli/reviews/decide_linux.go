@@ -105,7 +105,7 @@ func (a *app) namesFromInput() ([]string, error) {
 
 // begin opens the record and locks the review, so that no other process decides.
 func (v *openedReview) begin() error {
-	if v.Direct() {
+	if v.listOnly() {
 		return command.Usage(errDirect, "undo it with git, or by hand")
 	}
 	if v.record != nil {
@@ -243,7 +243,7 @@ func (v *openedReview) pickHunks(args []string) ([]pickedHunks, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v.Direct() {
+		if v.listOnly() {
 			return nil, command.Usage(errDirect, "undo it with git, or by hand")
 		}
 		d, err := v.set.Diff(c)
@@ -338,14 +338,14 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 		defer v.set.Close()
 		n := v.set.Counts()
 		lost = words.Plural(n.Changes-n.Applied, "change", "changes")
-		if r.Direct() {
+		if v.listOnly() {
 			lost = "the list of " + words.Plural(n.Changes, "change", "changes") + ", which stay in the workspace"
 		}
 	}
 	if !yes && !a.confirm(fmt.Sprintf("forget %s of %s in %s?", lost, text.Line(r.Session), text.Word(string(r.Workspace)))) {
 		return command.Usage(errors.New("nothing was dropped"), "give --yes where there is no terminal to ask on")
 	}
-	if !r.Direct() && v.set != nil {
+	if v.set != nil && !v.listOnly() {
 		if err := v.begin(); err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ escapes. For binary and large files size and hash are shown.`,
 					return command.Usage(errors.New("-z is only for names"), "give it with --name-only")
 				case names:
 					return a.printNames(list, nul)
-				case v.Direct():
+				case v.listOnly():
 					return command.Usage(errDirect, "see what git knows of it: git diff")
 				case asJSON:
 					return v.diffJSON(list)
@@ -116,6 +116,9 @@ func (v *openedReview) findChange(arg string) (*review.Change, error) {
 }
 
 func (v *openedReview) unchanged(arg string) error {
+	if p, err := v.fromWorkspace(arg); err == nil && v.listed != nil && v.listed.Find(p) != nil {
+		return command.Usage(errDirect, "see what git knows of it: git diff")
+	}
 	return command.Usage(fmt.Errorf("nothing changed at %s", text.Word(arg)), "see what did with: holdfast review "+v.Session)
 }
 

@@ -50,7 +50,7 @@ func (a *app) listReviews(ctx context.Context, asJSON bool) error {
 	rows := []listedReview{}
 	direct := 0
 	for _, r := range all {
-		if r.Direct() {
+		if r.Direct() && !r.Waits() {
 			if direct++; direct > maxShown && !asJSON {
 				continue
 			}
@@ -108,6 +108,8 @@ func (a *app) printReviews(rows []listedReview) error {
 // stateOf is a state in a word of ours.
 func stateOf(r review.Reviewed) string {
 	switch {
+	case r.Direct() && r.Waits():
+		return "held back"
 	case r.Direct():
 		return "in the workspace"
 	case r.Running():

@@ -35,8 +35,8 @@ func Command(world *command.App) *cobra.Command {
 this machine would later execute or obey come first, with the reason; nothing
 reaches the workspace before you accept it. SESSION is the name of the run, or the
 beginning of it; the default is the run that waits, or of several the one in
-whose workspace you are. For a run that worked on the workspace itself the
-changes are only listed: they are there already.
+whose workspace you are. Of a run that worked on the workspace itself only what was
+held back at the end waits; the other changes are listed, for they are there already.
 
 PATH is a file or a directory, relative to where you are. A directory never
 accepts what is flagged in it unless you give --flagged.`,
@@ -106,6 +106,7 @@ type openedReview struct {
 	review.Reviewed
 	set     *review.Set
 	direct  *review.ChangeList // of a run in direct mode: the list as it was kept
+	listed  *review.Set        // the changes of that list beside those of set; nil where set is the list
 	record  *review.Decisions  // nil until something is decided
 	json    bool               // what is done is reported as JSON
 	missing map[string]bool    // directories that are not in the workspace, as far as it was asked
@@ -159,8 +160,8 @@ func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
 	switch {
 	case len(found) == 1:
 		return found[0], nil
-	case len(waitHere) == 1:
-		return waitHere[0], nil
+	case len(waitHere) == 1, len(waitHere) > 0 && !slices.ContainsFunc(waitHere, func(r review.Reviewed) bool { return !r.Direct() }):
+		return waitHere[0], nil // of several that only held something back, the newest
 	case len(found) == 0 && len(directHere) > 0:
 		return directHere[0], nil // nothing waits: the last run here is meant
 	}
@@ -224,16 +225,19 @@ func (a *app) openReview(ctx context.Context, name string) (*openedReview, error
 }
 
 func (v *openedReview) read(ctx context.Context) error {
+	mode := review.Mode(v.Mode)
 	if v.Direct() {
 		d, err := review.ReadChangeList(v.Dir)
 		if err != nil {
 			return err
 		}
-		v.direct, v.set = d, d.Set()
-		return nil
+		if v.direct, v.set = d, d.Set(); !v.Holds() {
+			return nil
+		}
+		v.listed, mode = d.Without(filepath.Join(v.Dir, workspace.UpperDir)).Set(), review.Held
 	}
 	set, err := review.Collect(ctx, review.Source{
-		Workspace: string(v.Workspace), Dir: v.Dir, Mode: review.Mode(v.Mode), Rules: v.rules(), Obey: workspace.HostSettings(v.host.Home),
+		Workspace: string(v.Workspace), Dir: v.Dir, Mode: mode, Rules: v.rules(), Obey: workspace.HostSettings(v.host.Home),
 	})
 	if err != nil {
 		return fmt.Errorf("reading what the run %s changed: %w", v.Session, err)
@@ -266,10 +270,14 @@ func (v *openedReview) close() {
 	v.set.Close() // nothing is written by it
 }
 
+// listOnly reports whether nothing of the review can be applied: the changes are in the
+// workspace already.
+func (v *openedReview) listOnly() bool { return v.set.Mode == review.Direct }
+
 // needsDecision reports whether something must be decided or applied.
 func (v *openedReview) needsDecision() bool {
 	if waiting, _, err := v.waitingGit(); err != nil || len(waiting) > 0 {
 		return true
 	}
-	return !v.Direct() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, isOpen))
+	return !v.listOnly() && (!v.set.Settled() || slices.ContainsFunc(v.set.Changes, isOpen))
 }

@@ -17,36 +17,50 @@ import (
 // as a tree.
 func (v *openedReview) show(all bool) error {
 	var b strings.Builder
-	n := v.set.Counts()
 	what := "what it changed waits for you"
-	if v.Direct() {
+	switch {
+	case v.listed != nil:
+		what = "what was held back at its end waits for you, and the rest is there already"
+	case v.Direct():
 		what = "what changed in it in the meantime; it is there already"
 	}
 	fmt.Fprintf(&b, "%s  %s, until %s: %s\n", text.Line(v.Session), text.Word(string(v.Workspace)), words.Moment(v.Ended), what)
-	fmt.Fprintf(&b, "%s\n", v.countsText(n))
-	v.showNotes(&b)
+	v.showSet(&b, all)
+	if v.listed != nil {
+		list := *v
+		list.set, list.listed = v.listed, nil
+		b.WriteByte('\n')
+		list.showSet(&b, all)
+	}
+	if err := v.showGit(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(v.a.Stdout, b.String())
+	return err
+}
+
+// showSet prints the changes of one set.
+func (v *openedReview) showSet(b *strings.Builder, all bool) {
+	n := v.set.Counts()
+	fmt.Fprintf(b, "%s\n", v.countsText(n))
+	v.showNotes(b)
 	rest := v.set.Changes
 	if n.Flagged > 0 {
-		fmt.Fprintf(&b, "\n%s\n", v.a.Tint(command.Bold, "look at these first: this machine would execute or obey them, or they are not what they seem"))
+		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Bold, "look at these first: this machine would execute or obey them, or they are not what they seem"))
 		rest = nil
 		for _, c := range v.set.Changes {
 			if !c.Flagged() {
 				rest = append(rest, c)
 				continue
 			}
-			fmt.Fprintf(&b, "  %s\n", v.line(c, string(c.Path)))
+			fmt.Fprintf(b, "  %s\n", v.line(c, string(c.Path)))
 			for _, f := range c.Flags {
-				fmt.Fprintf(&b, "      %s\n", v.a.Tint(command.Yellow, text.Line(f.Reason)))
+				fmt.Fprintf(b, "      %s\n", v.a.Tint(command.Yellow, text.Line(f.Reason)))
 			}
 		}
 	}
-	v.tree(&b, rest, all)
-	if err := v.showGit(&b); err != nil {
-		return err
-	}
-	v.next(&b, n)
-	_, err := io.WriteString(v.a.Stdout, b.String())
-	return err
+	v.tree(b, rest, all)
+	v.next(b, n)
 }
 
 // countsText returns the figures in one line.
@@ -61,10 +75,13 @@ func (v *openedReview) countsText(n review.Counts) string {
 		}
 	}
 	s := strings.TrimRight(strings.Join(parts, " "), ",:")
+	if v.set.Mode == review.Held {
+		s = words.Plural(n.Changes, "file held back", "files held back")
+	}
 	if n.Flagged > 0 {
 		s += "; " + v.a.Tint(command.Red, fmt.Sprintf("%d flagged", n.Flagged))
 	}
-	if v.Direct() {
+	if v.listOnly() {
 		return s
 	}
 	for _, one := range []struct {
@@ -83,7 +100,7 @@ func (v *openedReview) showNotes(b *strings.Builder) {
 	note := func(format string, args ...any) {
 		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "note:"), text.Line(fmt.Sprintf(format, args...)))
 	}
-	if d := v.direct; d != nil {
+	if d := v.direct; d != nil && v.listOnly() {
 		if d.Cut > 0 {
 			note("%d more changes are not in the list", d.Cut)
 		}
@@ -129,7 +146,7 @@ func (v *openedReview) line(c *review.Change, name string) string {
 	if about := aboutChange(c); len(about) > 0 {
 		line += "  " + v.a.Tint(command.Grey, strings.Join(about, ", "))
 	}
-	if !v.Direct() {
+	if !v.listOnly() {
 		switch {
 		case c.Applied:
 			line += "  [applied]"
@@ -193,7 +210,7 @@ func typeName(t review.Type) string {
 
 // next prints what can be done now.
 func (v *openedReview) next(b *strings.Builder, n review.Counts) {
-	if v.Direct() {
+	if v.listOnly() {
 		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Grey, "what your other programs changed during the run is in the list too; who wrote what: holdfast log files "+text.Line(v.Session)+" --written"))
 		return
 	}
@@ -223,8 +240,9 @@ type shownReview struct {
 	Unsure string        `json:"unsure,omitempty"` // of a run in direct mode: why something may be missing
 	At     time.Time     `json:"at"`               // of this look
 
-	Changes []*review.Change     `json:"changes"`       // flagged ones first, then by path
-	Git     []review.GitSettings `json:"git,omitempty"` // of a run in direct mode: settings of git that wait
+	Changes []*review.Change     `json:"changes"`          // flagged ones first, then by path
+	Listed  []*review.Change     `json:"listed,omitempty"` // of a run in direct mode that held something back: the others, which are in the workspace
+	Git     []review.GitSettings `json:"git,omitempty"`    // of a run in direct mode: settings of git that wait
 	Unseen  []review.Unseen      `json:"unseen,omitempty"`
 	Notes   []string             `json:"notes,omitempty"`
 }
@@ -233,6 +251,9 @@ func (v *openedReview) asJSON() (shownReview, error) {
 	git, _, err := v.waitingGit()
 	s := shownReview{Reviewed: v.Reviewed, Counts: v.set.Counts(), At: time.Now().UTC(), Git: git, Unseen: v.set.Unseen, Notes: v.set.Notes,
 		Changes: append([]*review.Change{}, v.set.Changes...)}
+	if v.listed != nil {
+		s.Listed = v.listed.Changes
+	}
 	if v.direct != nil {
 		s.Cut, s.Unsure = v.direct.Cut, v.direct.Unsure
 	}

@@ -2,9 +2,12 @@ package reviews
 
 import (
 	"context"
+	"strings"
 
+	"holdfast.dev/holdfast/internal/cli/offers"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -13,7 +16,10 @@ func Waiting(world *command.App, r run.Result) {
 	a := &app{world}
 	a.waitingGit(r)
 	if r.Viewed == nil || r.Viewed.Dir == "" {
-		if len(r.Settled.Flagged) > 0 && r.Listed > 0 {
+		switch {
+		case r.Held > 0:
+			a.Note(command.Cyan, "hint", "see what was quarantined, and take it over: holdfast review %s", r.Session)
+		case len(r.Settled.Flagged) > 0 && r.Listed > 0:
 			a.Note(command.Cyan, "hint", "see all that changed with: holdfast review %s", r.Session)
 		}
 		return
@@ -39,4 +45,41 @@ func Waiting(world *command.App, r run.Result) {
 	if n.Unseen > 0 {
 		a.Note(command.Yellow, "warning", "%s of what the run left could not be examined, and cannot be applied", words.Plural(n.Unseen, "part", "parts"))
 	}
+}
+
+// Offer returns what a run in direct mode held back, to be taken over by one answer, as
+// far as it can be shown whole, and a function that ends the review.
+func Offer(ctx context.Context, world *command.App, session string) ([]offers.Offer, func()) {
+	v, err := (&app{world}).openReview(ctx, session)
+	if err != nil {
+		return nil, func() {} // 'holdfast review' says why
+	}
+	var shown strings.Builder
+	var list []*review.Change
+	for _, c := range v.set.Changes {
+		if shown.Len() > offers.MaxText {
+			return nil, v.close
+		}
+		if d, err := v.set.Diff(c); err == nil && isOpen(c) && !d.Binary && !d.Huge && c.History == nil {
+			list = append(list, c)
+			v.writeDiff(&shown, c, d)
+		}
+	}
+	if len(list) == 0 || v.listOnly() {
+		return nil, v.close
+	}
+	later := "holdfast review " + session
+	return []offers.Offer{{
+		Key: "files", Text: shown.String(), Later: later,
+		What: words.Plural(len(list), "file that programs on this machine obey", "files that programs on this machine obey"),
+		Take: func() error {
+			if err := v.begin(); err != nil {
+				return err
+			}
+			if err := v.decideAll(list, review.Accept); err != nil {
+				return err
+			}
+			return v.apply(ctx, review.Options{})
+		},
+	}}, v.close
 }

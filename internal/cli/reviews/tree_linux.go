@@ -94,7 +94,7 @@ func (v *openedReview) isNewDirectory(dir string) bool {
 	if c := v.set.Find(dir); c != nil {
 		return c.Kind == review.Added && c.Type == review.Dir
 	}
-	if v.Direct() {
+	if v.listOnly() {
 		return false
 	}
 	is, known := v.missing[dir]

@@ -16,8 +16,11 @@ import (
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/cli/backend"
 	"holdfast.dev/holdfast/internal/cli/hooks"
+	"holdfast.dev/holdfast/internal/cli/offers"
 	"holdfast.dev/holdfast/internal/cli/plans"
+	"holdfast.dev/holdfast/internal/cli/reviews"
 	"holdfast.dev/holdfast/internal/cli/runs/summary"
+	"holdfast.dev/holdfast/internal/cli/settings"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -40,6 +43,9 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	var lost *run.OutputError
 	ran := err == nil || errors.As(err, &lost)
 	summary.Write(a.App, t.Plan, result, verbose, ran)
+	if ran {
+		a.offer(options.Host, t, result)
+	}
 	if lost != nil {
 		a.Report(err)
 		if result.Exit.Status() == 0 {
@@ -52,6 +58,33 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 		return command.Exit(status)
 	}
 	return nil
+}
+
+// offer asks, where there is a terminal, whether what the run left for a decision is
+// taken over now. It changes nothing about the status of the run. A profile for machines
+// has nobody to ask, and a run that was ended from outside is not to be held up.
+func (a *app) offer(host policy.Host, t *run.Task, r run.Result) {
+	in, ok := a.Stdin.(*os.File)
+	typed, own := t.Streams.In.(*keys)
+	if !ok || !own || !t.Streams.ErrTerminal || t.Plan.Profile == "ci" || r.Exit.Reason != "" || r.Exit.Signal == syscall.SIGTERM || r.Exit.Signal == syscall.SIGHUP {
+		return
+	}
+	typed.end()
+	world := *a.App
+	world.Stdout = a.Stderr // the output is the command's
+	var all []offers.Offer
+	ctx := context.Background()
+	if r.Held > 0 {
+		files, done := reviews.Offer(ctx, &world, r.Session)
+		defer done()
+		all = append(all, files...)
+	}
+	if r.Changed != nil {
+		all = append(all, settings.Offer(ctx, &world, host, r.Changed.Preset, r.Changed.ID)...)
+	}
+	if err := offers.Ask(&world, in, all); err != nil {
+		a.Report(err)
+	}
 }
 
 // New makes a run of a command line.
@@ -127,6 +160,9 @@ func (a *app) streams() run.Streams {
 	switch {
 	case s.InTerminal:
 		s.Console = newConsole(in)
+		if k, err := newKeys(in); err == nil {
+			s.In = k
+		}
 	case s.OutTerminal:
 		s.Console = newConsole(out)
 	case s.ErrTerminal:

@@ -25,8 +25,9 @@ const (
 // not report it.
 type Aftermath struct {
 	Session     string                  `json:"session"`
-	Dir         string                  `json:"dir"` // of the session
 	Settled     time.Time               `json:"settled"`
+	Held        int                     `json:"held,omitempty"` // see Outcome
+	Kept        string                  `json:"kept,omitempty"`
 	Workspaces  []workspace.Name        `json:"workspaces"`
 	Quarantined []workspace.Quarantined `json:"quarantined,omitempty"`
 	Flagged     []workspace.Flagged     `json:"flagged,omitempty"`
@@ -39,7 +40,10 @@ func (s *Session) leaveAftermath(r workspace.Report) error {
 	if len(r.Quarantined)+len(r.Flagged)+len(r.Warnings) == 0 {
 		return nil
 	}
-	a := Aftermath{Session: filepath.Base(s.dir), Dir: s.dir, Settled: time.Now().UTC(), Quarantined: r.Quarantined, Flagged: r.Flagged, Warnings: r.Warnings}
+	a := Aftermath{Session: filepath.Base(s.dir), Settled: time.Now().UTC(), Held: s.held, Quarantined: r.Quarantined, Flagged: r.Flagged, Warnings: r.Warnings}
+	if s.keep {
+		a.Kept = s.quarantine()
+	}
 	for _, snap := range s.snapshots {
 		a.Workspaces = append(a.Workspaces, workspace.Name(snap.Root))
 	}

@@ -41,8 +41,9 @@ type Session struct {
 	adopted   bool                  // the supervisor of it died
 	company   bool                  // there were other runs when it began; see alone
 	listed    int                   // changes in the writable trees, once settled
+	held      int                   // of what was quarantined, by 'holdfast review', once settled
 	failed    bool                  // to settle: everything stays for the next attempt
-	keep      bool                  // for what was quarantined
+	keep      bool                  // for what is in the quarantine
 
 	copies               []gitCopy                // of configurations of git, for the launch
 	inside               *os.File                 // the directory inside with the copies; nil before the command begins
@@ -173,7 +174,8 @@ func (s *Session) Warnings() []string {
 // Outcome is what became of the trees that a run could write to.
 type Outcome struct {
 	Settled workspace.Report // what was quarantined and what should be looked at
-	Kept    string           // directory with what was quarantined; "" when nothing was
+	Held    int              // of what was quarantined: 'holdfast review' takes it back
+	Kept    string           // directory with the rest of it; "" when there is none
 	Viewed  *Viewed          // what became of the view of the workspace; nil in direct mode
 	Listed  int              // changes in the trees that the command could write to, by any process: 'holdfast review' shows them
 
@@ -184,8 +186,8 @@ type Outcome struct {
 // takes long, and may end it.
 func (s *Session) Settle(ctx context.Context, u User) (Outcome, error) {
 	report, err := s.settleFor(ctx, u)
-	o := Outcome{Settled: report, Viewed: s.review, Listed: s.listed, GitChanges: s.gitChanges}
-	if len(report.Quarantined) > 0 {
+	o := Outcome{Settled: report, Viewed: s.review, Listed: s.listed, Held: s.held, GitChanges: s.gitChanges}
+	if s.keep {
 		o.Kept = s.quarantine()
 	}
 	return o, err
@@ -225,11 +227,16 @@ func (s *Session) settle(ctx context.Context, budget *workspace.Budget) (workspa
 	if w := review.warning(); w != "" {
 		all.Warnings = append(all.Warnings, w)
 	}
+	held, herr := s.holdForReview(all)
+	if herr != nil {
+		all.Warnings = append(all.Warnings, herr.Error())
+	}
 	var lerr error
 	if s.listed, lerr = s.list(all.Differences, all.Unsure); lerr != nil {
 		all.Warnings = append(all.Warnings, lerr.Error())
 	}
-	s.failed, s.keep = len(errs) > 0, len(all.Quarantined) > 0
+	left, _ := os.ReadDir(s.quarantine()) // none was made, or it is empty
+	s.failed, s.held, s.keep = len(errs) > 0, held, len(left) > 0
 	return all, errors.Join(errs...)
 }
 

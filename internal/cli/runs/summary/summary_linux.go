@@ -108,11 +108,10 @@ func (a *app) noteNews(all []string) {
 func (a *app) aftermaths(all []run.Aftermath) {
 	for _, left := range all {
 		a.Note(command.Yellow, "warning", "the run %s in this workspace was killed with its supervisor; what it left was examined afterwards:", left.Session)
-		kept := ""
-		if len(left.Quarantined) > 0 {
-			kept = left.Dir + "/quarantine"
+		a.settled(workspace.Report{Quarantined: left.Quarantined, Flagged: left.Flagged, Warnings: left.Warnings}, left.Kept)
+		if left.Held > 0 {
+			a.Note(command.Cyan, "hint", "see what was quarantined, and take it over: holdfast review %s", left.Session)
 		}
-		a.settled(workspace.Report{Quarantined: left.Quarantined, Flagged: left.Flagged, Warnings: left.Warnings}, kept)
 	}
 }
 
@@ -122,7 +121,11 @@ func (a *app) settled(r workspace.Report, kept string) {
 	for _, w := range r.Warnings {
 		a.Note(command.Yellow, "warning", "%s", w)
 	}
-	for _, q := range r.Quarantined {
+	for i, q := range r.Quarantined {
+		if i == summaryLines {
+			a.Note(command.Yellow, "quarantined", "and %d more", len(r.Quarantined)-i)
+			break
+		}
 		a.Note(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
 	}
 	if kept != "" {

@@ -1,0 +1,115 @@
+// Package offers is the one question at the end of a run: whether what waits for a
+// decision is taken over now ([Ask]). It knows neither what waits nor how it is taken;
+// what it shows was made safe by its caller.
+package offers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"holdfast.dev/holdfast/internal/cli/screen"
+	"holdfast.dev/holdfast/internal/floor/command"
+)
+
+// Offer is something that waits, and may be taken over as a whole.
+type Offer struct {
+	Key   string       // the answer that takes this one alone
+	What  string       // such as "2 files that programs here obey"
+	Text  string       // all of what would be taken, in lines that are safe on a terminal
+	Later string       // the command that decides later
+	Take  func() error // takes what Text shows, and nothing else
+}
+
+// Limits of what is shown before the question without being asked for.
+const (
+	maxLines = 60
+	maxBytes = 6000
+)
+
+// MaxText is how many bytes "look" shows. What is longer is no answer's to take.
+const MaxText = 1 << 20
+
+// patience is how long the question waits for an answer.
+const patience = 5 * time.Minute
+
+// neutral ends what a program may have left on in the terminal: colours, hidden text, and
+// other alphabets (ECMA-48, ISO 2022).
+const neutral = "\x1b[0m\x0f\x1b(B"
+
+// Ask shows offers on the terminal in and asks about them. Nothing is taken that was not
+// shown in full, and no answer is no.
+func Ask(a *command.App, in *os.File, all []Offer) error {
+	var text strings.Builder
+	var what []string
+	keys := ""
+	for _, o := range all {
+		text.WriteString(o.Text)
+		what = append(what, o.What)
+		if len(all) > 1 {
+			keys += "/" + o.Key
+		}
+	}
+	if len(all) == 0 || text.Len() > MaxText {
+		return nil
+	}
+	io.WriteString(a.Stderr, neutral)
+	shown := text.Len() <= maxBytes && strings.Count(text.String(), "\n") <= maxLines
+	if shown {
+		io.WriteString(a.Stderr, text.String())
+	}
+	question := "take over " + strings.Join(what, " and ") + "?"
+	for {
+		answer := ask(a, in, question+" [y/N/look"+keys+"]")
+		chosen := all
+		for i := range all {
+			if answer == all[i].Key && len(all) > 1 {
+				answer, chosen = "y", all[i:i+1]
+			}
+		}
+		switch {
+		case answer == "look" || answer == "l", answer == "y" && !shown:
+			io.WriteString(a.Stderr, text.String())
+			shown = true
+		case answer == "y" || answer == "yes":
+			var errs []error
+			for _, o := range chosen {
+				errs = append(errs, o.Take())
+			}
+			return errors.Join(errs...)
+		default:
+			for _, o := range all {
+				a.Note(command.Cyan, "later", "%s", o.Later)
+			}
+			return nil
+		}
+	}
+}
+
+// ask returns the answer to a question; "" for none, and after Ctrl-C.
+func ask(a *command.App, in *os.File, question string) string {
+	interrupted := make(chan os.Signal, 1)
+	signal.Notify(interrupted, syscall.SIGINT)
+	defer signal.Stop(interrupted)
+	answered := make(chan string, 1)
+	go func() { // a read of a terminal cannot be ended: where nobody answers, the process does
+		answer, err := screen.Ask(in, a.Stderr, a.Paint(command.Bold+";"+command.Cyan, "holdfast: "+question))
+		if err != nil {
+			answer = ""
+		}
+		answered <- answer
+	}()
+	select {
+	case answer := <-answered:
+		return answer
+	case <-interrupted:
+	case <-time.After(patience):
+	}
+	fmt.Fprintln(a.Stderr)
+	return ""
+}

@@ -1,0 +1,87 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// One question at the end of a run takes over what was held back: what it shows, for an
+// answer that was typed after it, and nothing else.
+func TestOfferOnTerminal(t *testing.T) {
+	t.Parallel()
+	s := onShell(t)
+	there := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(s.ws, name))
+		return err == nil
+	}
+	const make = `echo obey > AGENTS.md; mkdir -p .github/workflows; printf "on: \\033[2Jpush\\n" > .github/workflows/ci.yml`
+
+	// What was typed before, or put there by what ran inside, answers nothing.
+	s.line(`holdfast run -- sh -c '` + make + `; stty -echo; echo "rea"dy; sleep 0.5; printf "\\033[c"'`)
+	s.wait(`ready`)
+	s.line("y")
+	s.wait(`\+on: .*\\x1b.*\[2Jpush`)
+	s.wait(`\+obey`)
+	s.wait(`take over 2 files that programs on this machine obey\? \[y/N/look\]`)
+	time.Sleep(100 * time.Millisecond)
+	if there("AGENTS.md") || there(".github/workflows") {
+		t.Fatal("what was typed before the question answered it")
+	}
+	s.line("")
+	s.wait(`later:.*holdfast review \d`)
+	s.wait(`outer> `)
+	if there("AGENTS.md") {
+		t.Fatal("no answer took a file over")
+	}
+	s.line(`holdfast review | grep -c held`)
+	s.wait(`\n2`)
+
+	// yes takes all of it, and the status is the command's.
+	s.line(`holdfast run -- sh -c '` + make + `; exit 3'; echo "status"=$?`)
+	s.wait(`take over 2 files`)
+	s.line("y")
+	s.wait(`applied.* .github/workflows/ci.yml`)
+	s.wait(`applied.* AGENTS.md`)
+	s.wait(`status=3`)
+	if got := s.file("AGENTS.md"); got != "obey" {
+		t.Errorf("AGENTS.md holds %q", got)
+	}
+	if !strings.Contains(s.file(".github/workflows/ci.yml"), "push") {
+		t.Error("the workflow was not taken over")
+	}
+
+	// What is long is not taken before it was shown.
+	s.line(`holdfast run -- sh -c 'seq 2000 > CLAUDE.md'`)
+	s.wait(`take over 1 file that`)
+	if strings.Contains(s.shown(), "+1999") {
+		t.Error("a long file was shown at once")
+	}
+	s.line("y")
+	s.wait(`\+1999`)
+	s.wait(`take over 1 file that`)
+	if there("CLAUDE.md") {
+		t.Fatal("a file was taken over before it was shown")
+	}
+	s.line("y")
+	s.wait(`applied.* CLAUDE.md`)
+	s.wait(`outer> `)
+
+	// Ctrl-C is no, and without a terminal nothing is asked.
+	s.line(`holdfast run -- sh -c 'echo x > GEMINI.md; exit 4'; echo "status"=$?`)
+	s.wait(`take over 1 file that`)
+	s.send(ctrlC)
+	s.wait(`status=4`)
+	s.line(`holdfast run -- sh -c 'echo x > GEMINI.md' < /dev/null; echo "not"asked`)
+	s.wait(`notasked`)
+	if strings.Count(s.shown(), "take over 1 file") != 3 || there("GEMINI.md") {
+		t.Errorf("on the screen:\n%s", s.shown())
+	}
+	if strings.Contains(s.shown(), "\x1b[2J") {
+		t.Error("an escape sequence of a file reached the terminal")
+	}
+	s.line("exit")
+	s.ended()
+}
