@@ -34,8 +34,9 @@ prove/trial
 prove/harness
 cli/words cli/screen cli/backend
 cli/archive cli/plans
-cli/lines cli/reviews cli/hooks
+cli/lines cli/reviews cli/hooks cli/settings
 cli/logs/stories cli/logs/baselines cli/logs/incidents cli/approvals
+cli/runs/waits
 cli/runs/summary
 cli/runs
 cli/logs cli/alerts cli/agents cli/policies cli/grants cli/doctor cli/references

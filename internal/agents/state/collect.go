@@ -51,6 +51,9 @@ type ChangedFile struct {
 // changesFile is the file that describes one directory of changes.
 const changesFile = "changes.json"
 
+// State returns the directory of Holdfast's state in which the changes wait.
+func (c *Changes) State() string { return filepath.Dir(filepath.Dir(filepath.Dir(c.Dir))) }
+
 // Collect copies what the agent changed from the private home to the state
 // directory; nil for nothing. All processes inside have ended.
 func (a *Agent) Collect(state, session, workspace string) (*Changes, error) {

@@ -77,8 +77,13 @@ func (s *Snapshot) holdOne(q *Quarantined, root, to int, rel string) (held bool,
 	if err := c.copyTo(h, name, in, 0); err != nil || c.cut {
 		return false, errors.Join(err, removeEntry(in, name))
 	}
-	if h.is(typeReg) { // in the quarantine it has no executable bits
-		err = unix.Fchmodat(in, name, q.Mode&0o777, 0)
+	if !h.is(typeReg) {
+		return true, nil
+	}
+	made, err := openHandle(in, name) // in the quarantine it has no executable bits
+	if err == nil {
+		err = setMode(made.fd, q.Mode&0o777)
+		made.close()
 	}
 	return true, err
 }
@@ -102,13 +107,13 @@ func makeLike(root, to int, rel string) (int, error) {
 			unix.Close(was)
 		}
 		next := -1
-		if err = unix.Mkdirat(fd, part, 0o700); err == nil {
-			err = unix.Fchmodat(fd, part, mode|0o700, 0)
-		} else if errors.Is(err, unix.EEXIST) {
-			err = nil
-		}
-		if err == nil {
+		err = unix.Mkdirat(fd, part, 0o700)
+		made := err == nil
+		if made || errors.Is(err, unix.EEXIST) {
 			next, err = openAt(fd, append([]byte(part), 0))
+		}
+		if err == nil && made {
+			err = unix.Fchmod(next, mode|0o700)
 		}
 		unix.Close(fd)
 		if err != nil {

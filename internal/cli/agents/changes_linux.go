@@ -51,7 +51,7 @@ given; any other file must be unchanged since it was copied.`,
 			if (apply != "" || drop) && name == "" {
 				return command.Usage(errors.New("no agent given"), "name it: holdfast agents changes claude")
 			}
-			all, err := settings.Pending(host, name, id)
+			all, err := settings.Pending(host.State, name, id)
 			if err != nil {
 				return err
 			}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"holdfast.dev/holdfast/internal/cli/offers"
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/review"
@@ -49,7 +49,7 @@ func Waiting(world *command.App, r run.Result) {
 
 // Offer returns what a run in direct mode held back, to be taken over by one answer, as
 // far as it can be shown whole, and a function that ends the review.
-func Offer(ctx context.Context, world *command.App, session string) ([]offers.Offer, func()) {
+func Offer(ctx context.Context, world *command.App, session string) ([]screen.Offer, func()) {
 	v, err := (&app{world}).openReview(ctx, session)
 	if err != nil {
 		return nil, func() {} // 'holdfast review' says why
@@ -57,7 +57,7 @@ func Offer(ctx context.Context, world *command.App, session string) ([]offers.Of
 	var shown strings.Builder
 	var list []*review.Change
 	for _, c := range v.set.Changes {
-		if shown.Len() > offers.MaxText {
+		if shown.Len() > screen.MaxText {
 			return nil, v.close
 		}
 		if d, err := v.set.Diff(c); err == nil && isOpen(c) && !d.Binary && !d.Huge && c.History == nil {
@@ -69,7 +69,7 @@ func Offer(ctx context.Context, world *command.App, session string) ([]offers.Of
 		return nil, v.close
 	}
 	later := "holdfast review " + session
-	return []offers.Offer{{
+	return []screen.Offer{{
 		Key: "files", Text: shown.String(), Later: later,
 		What: words.Plural(len(list), "file that programs on this machine obey", "files that programs on this machine obey"),
 		Take: func() error {

@@ -1,12 +1,10 @@
 package runs
 
 import (
-	"errors"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/cli/screen"
@@ -48,37 +46,3 @@ func (c *console) Flush() { sys.FlushInput(c.file) }
 
 // Suspend stops this process until the user continues it.
 func (c *console) Suspend() { screen.Suspend() }
-
-// keys is the user's terminal as the input of a command. Once the command has ended
-// what is typed is for the question that may follow: a read that waited on would take it.
-type keys struct {
-	terminal *os.File
-	stopped  *os.File // readable when the command has ended
-	stop     *os.File
-}
-
-func newKeys(terminal *os.File) (*keys, error) {
-	stopped, stop, err := os.Pipe()
-	return &keys{terminal, stopped, stop}, err
-}
-
-// Read returns os.ErrClosed once the keys are for somebody else.
-func (k *keys) Read(buf []byte) (int, error) {
-	both := []unix.PollFd{{Fd: int32(k.terminal.Fd()), Events: unix.POLLIN}, {Fd: int32(k.stopped.Fd()), Events: unix.POLLIN}}
-	for {
-		_, err := unix.Poll(both, -1)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return 0, os.NewSyscallError("poll", err)
-		}
-		if both[1].Revents != 0 {
-			return 0, os.ErrClosed
-		}
-		return k.terminal.Read(buf)
-	}
-}
-
-// end leaves what is typed from now on.
-func (k *keys) end() { k.stop.Close() }

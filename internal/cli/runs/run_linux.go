@@ -16,11 +16,8 @@ import (
 	"golang.org/x/term"
 	"holdfast.dev/holdfast/internal/cli/backend"
 	"holdfast.dev/holdfast/internal/cli/hooks"
-	"holdfast.dev/holdfast/internal/cli/offers"
 	"holdfast.dev/holdfast/internal/cli/plans"
-	"holdfast.dev/holdfast/internal/cli/reviews"
 	"holdfast.dev/holdfast/internal/cli/runs/summary"
-	"holdfast.dev/holdfast/internal/cli/settings"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/sys"
@@ -43,8 +40,8 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	var lost *run.OutputError
 	ran := err == nil || errors.As(err, &lost)
 	summary.Write(a.App, t.Plan, result, verbose, ran)
-	if ran {
-		a.offer(options.Host, t, result)
+	if in := a.terminal(t, result); ran && in != nil {
+		summary.Ask(a.App, in, t.Plan, result)
 	}
 	if lost != nil {
 		a.Report(err)
@@ -60,31 +57,17 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	return nil
 }
 
-// offer asks, where there is a terminal, whether what the run left for a decision is
-// taken over now. It changes nothing about the status of the run. A profile for machines
-// has nobody to ask, and a run that was ended from outside is not to be held up.
-func (a *app) offer(host policy.Host, t *run.Task, r run.Result) {
+// terminal returns the user's terminal, for a question after the run; nil where nobody is
+// to be asked: there is none, the profile is one for machines, or the run was ended from
+// outside and is not to be held up.
+func (a *app) terminal(t *run.Task, r run.Result) *os.File {
 	in, ok := a.Stdin.(*os.File)
-	typed, own := t.Streams.In.(*keys)
+	keys, own := t.Streams.In.(*sys.Until)
 	if !ok || !own || !t.Streams.ErrTerminal || t.Plan.Profile == "ci" || r.Exit.Reason != "" || r.Exit.Signal == syscall.SIGTERM || r.Exit.Signal == syscall.SIGHUP {
-		return
+		return nil
 	}
-	typed.end()
-	world := *a.App
-	world.Stdout = a.Stderr // the output is the command's
-	var all []offers.Offer
-	ctx := context.Background()
-	if r.Held > 0 {
-		files, done := reviews.Offer(ctx, &world, r.Session)
-		defer done()
-		all = append(all, files...)
-	}
-	if r.Changed != nil {
-		all = append(all, settings.Offer(ctx, &world, host, r.Changed.Preset, r.Changed.ID)...)
-	}
-	if err := offers.Ask(&world, in, all); err != nil {
-		a.Report(err)
-	}
+	keys.End()
+	return in
 }
 
 // New makes a run of a command line.
@@ -160,8 +143,8 @@ func (a *app) streams() run.Streams {
 	switch {
 	case s.InTerminal:
 		s.Console = newConsole(in)
-		if k, err := newKeys(in); err == nil {
-			s.In = k
+		if keys, err := sys.ReadUntil(in); err == nil {
+			s.In = keys
 		}
 	case s.OutTerminal:
 		s.Console = newConsole(out)

@@ -14,16 +14,16 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/agents/state"
-	"holdfast.dev/holdfast/internal/cli/offers"
+	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
-	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Pending returns the changes of one agent, or of one run.
-func Pending(host policy.Host, name, id string) ([]*state.Changes, error) {
-	all, err := state.Pending(host.State, name)
+// Pending returns the changes of one agent, or of one run, that wait below the
+// directory of Holdfast's state.
+func Pending(stateDir, name, id string) ([]*state.Changes, error) {
+	all, err := state.Pending(stateDir, name)
 	if err != nil || id == "" {
 		return all, err
 	}
@@ -119,8 +119,8 @@ func write(w io.Writer, c *state.Changes, obeyed *state.Obeyed, home string) err
 
 // Offer returns what the run id changed in an agent's copies, to be taken over by one
 // answer; none if that cannot be shown, which 'holdfast agents changes' explains.
-func Offer(ctx context.Context, a *command.App, host policy.Host, preset, id string) []offers.Offer {
-	all, err := Pending(host, preset, id)
+func Offer(ctx context.Context, a *command.App, stateDir, home, preset, id string) []screen.Offer {
+	all, err := Pending(stateDir, preset, id)
 	if err != nil || len(all) == 0 || len(all[0].Files) == 0 {
 		return nil
 	}
@@ -129,11 +129,11 @@ func Offer(ctx context.Context, a *command.App, host policy.Host, preset, id str
 	if err != nil {
 		return nil
 	}
-	obeyed, err := state.ObeyedAmong(ctx, host.Home, all)
-	if err != nil || write(&shown, all[0], obeyed, host.Home) != nil {
+	obeyed, err := state.ObeyedAmong(ctx, home, all)
+	if err != nil || write(&shown, all[0], obeyed, home) != nil {
 		return nil
 	}
-	return []offers.Offer{{
+	return []screen.Offer{{
 		Key: "settings", Text: shown.String(), Later: "holdfast agents changes " + preset,
 		What: words.Plural(len(all[0].Files), "changed file", "changed files") + " of " + text.Word(preset) + "'s settings in your home",
 		Take: func() error { return Apply(a, all, preset, digest) },

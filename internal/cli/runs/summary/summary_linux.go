@@ -6,11 +6,12 @@ package summary
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"syscall"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
-	"holdfast.dev/holdfast/internal/cli/reviews"
+	"holdfast.dev/holdfast/internal/cli/runs/waits"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -64,8 +65,13 @@ func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool
 	a.consents(r.Asked)
 	a.privateHome(plan, r)
 	a.settled(r.Settled, r.Kept)
-	reviews.Waiting(a.App, r)
+	waits.Say(a.App, r)
 	a.incomplete(r, ran)
+}
+
+// Ask asks on the terminal in whether what the run left for a decision is taken over.
+func Ask(world *command.App, in *os.File, plan policy.Plan, r run.Result) {
+	waits.Ask(world, in, plan.Identity.Home, r)
 }
 
 // warnings prints what else went wrong.

@@ -1,7 +1,4 @@
-// Package offers is the one question at the end of a run: whether what waits for a
-// decision is taken over now ([Ask]). It knows neither what waits nor how it is taken;
-// what it shows was made safe by its caller.
-package offers
+package screen
 
 import (
 	"errors"
@@ -13,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"holdfast.dev/holdfast/internal/cli/screen"
 	"holdfast.dev/holdfast/internal/floor/command"
 )
 
@@ -42,9 +38,10 @@ const patience = 5 * time.Minute
 // other alphabets (ECMA-48, ISO 2022).
 const neutral = "\x1b[0m\x0f\x1b(B"
 
-// Ask shows offers on the terminal in and asks about them. Nothing is taken that was not
+// AskOffers shows offers on the terminal in and asks about them: the one question at the
+// end of a run. Nothing is taken that was not
 // shown in full, and no answer is no.
-func Ask(a *command.App, in *os.File, all []Offer) error {
+func AskOffers(a *command.App, in *os.File, all []Offer) error {
 	var text strings.Builder
 	var what []string
 	keys := ""
@@ -98,7 +95,7 @@ func ask(a *command.App, in *os.File, question string) string {
 	defer signal.Stop(interrupted)
 	answered := make(chan string, 1)
 	go func() { // a read of a terminal cannot be ended: where nobody answers, the process does
-		answer, err := screen.Ask(in, a.Stderr, a.Paint(command.Bold+";"+command.Cyan, "holdfast: "+question))
+		answer, err := Ask(in, a.Stderr, a.Paint(command.Bold+";"+command.Cyan, "holdfast: "+question))
 		if err != nil {
 			answer = ""
 		}
