@@ -39,7 +39,12 @@ type AgentCopy struct {
 	// if any. Quiet: keys whose changes are not. "*" is any key.
 	Drop, Only, Notable, Quiet [][]string
 
-	Set []AgentValue // values that the copy has, whatever the file says
+	// Remember: keys of which the host's file has no value, and which runs hand on to
+	// each other: what the agent asks everybody once. The host's file does not get them.
+	Remember [][]string
+
+	Set  []AgentValue // values that the copy has, whatever the file says
+	Tell bool         // the copy is text, and begins or goes on with Plan.Told
 }
 
 // AgentValue is a value in a JSON file.
@@ -272,18 +277,24 @@ func (a *agentPlan) base(f *AgentFile, v *view) *Error {
 	return nil
 }
 
-// copyOf notes a file or directory to copy for the agent.
-func (a *agentPlan) copyOf(c AgentCopy, v *view, out *Agent) {
-	c.Place, c.Path = a.hostPath(c.Path), a.insidePath(c.Path)
-	c.Only = slices.Clone(c.Only)
-	for i, way := range c.Only {
-		c.Only[i] = slices.Clone(way)
+// inDir puts the working directory in the place of {dir} in paths of values.
+func (a *agentPlan) inDir(all [][]string) [][]string {
+	out := slices.Clone(all)
+	for i, way := range out {
+		out[i] = slices.Clone(way)
 		for k, part := range way {
 			if part == "{dir}" {
-				c.Only[i][k] = a.dir
+				out[i][k] = a.dir
 			}
 		}
 	}
+	return out
+}
+
+// copyOf notes a file or directory to copy for the agent.
+func (a *agentPlan) copyOf(c AgentCopy, v *view, out *Agent) {
+	c.Place, c.Path = a.hostPath(c.Path), a.insidePath(c.Path)
+	c.Only, c.Remember = a.inDir(c.Only), a.inDir(c.Remember)
 	at, err := locate(c.Place)
 	if err == nil {
 		if err = a.readable(at, v); err == nil && within(at.path, v.workspace) {

@@ -200,7 +200,7 @@ func (d *presetDecoder) parseCopy(n *yaml.Node) {
 		c.Path = d.homePath("copy", n)
 	} else {
 		const label = "an entry of copy"
-		var drop, only, notable, quiet []string
+		var drop, only, notable, quiet, remember []string
 		d.mapping(label, n, []field{
 			d.textField(label, "path", &c.Path, homePath),
 			d.textsField(label, "except", &c.Except, unchanged(patternText)),
@@ -208,9 +208,11 @@ func (d *presetDecoder) parseCopy(n *yaml.Node) {
 			d.textsField(label, "only", &only, keyPath),
 			d.textsField(label, "notable", &notable, keyPath),
 			d.textsField(label, "quiet", &quiet, keyPath),
+			d.textsField(label, "remember", &remember, keyPath),
+			{"tell", func(n *yaml.Node) { d.truth(label, "tell", n, &c.Tell) }},
 			{"set", func(n *yaml.Node) { d.values(label, n, &c.Set) }},
 		})
-		c.Drop, c.Only, c.Notable, c.Quiet = keyPaths(drop), keyPaths(only), keyPaths(notable), keyPaths(quiet)
+		c.Drop, c.Only, c.Notable, c.Quiet, c.Remember = keyPaths(drop), keyPaths(only), keyPaths(notable), keyPaths(quiet), keyPaths(remember)
 		if c.Path == "" && len(d.errs) == 0 {
 			d.fail(n, "", "an entry of copy has no path")
 		}

@@ -33,7 +33,7 @@ func (r *running) openGate() (*gate.Gate, error) {
 func (r *running) newSensors() (*sensors.Set, error) {
 	t := r.task
 	var err error
-	if r.agent, err = state.New(t.Plan.Agent, t.Plan.Identity.Home, r.bus.Secrets()); err != nil {
+	if r.agent, err = state.New(t.Plan.Agent, t.Plan.Identity.Home, t.State, r.bus.Secrets()); err != nil {
 		return nil, err
 	}
 	return sensors.New(sensors.Config{

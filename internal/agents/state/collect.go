@@ -74,6 +74,11 @@ func (a *Agent) Collect(state, session, workspace string) (*Changes, error) {
 		return nil
 	})
 	a.release()
+	for _, row := range a.copies {
+		if kerr := row.memory.keep(); kerr != nil {
+			a.warnings = append(a.warnings, kerr.Error())
+		}
+	}
 	if err != nil || len(c.Files)+len(c.LeftOut) == 0 {
 		return nil, err
 	}
@@ -115,6 +120,12 @@ func (a *Agent) changesOf(row *copyRow, c *Changes, budget *copyBudget) error {
 
 // change describes the change of one file; nil if there is none.
 func (c *copyRow) change(f copiedFile, data []byte, is bool, mode uint32) *ChangedFile {
+	if c.told != nil {
+		data = bytes.Replace(data, c.told, nil, 1)
+		if is && len(data) == 0 && f.sum == "" {
+			return nil
+		}
+	}
 	one := &ChangedFile{Place: filepath.Join(c.Place, f.rest), Rest: f.rest, Change: "changed", Sum: f.sum, Mode: mode, Masked: f.masked, content: data, old: f.content}
 	switch {
 	case is && bytes.Equal(data, f.content) && f.content != nil:
@@ -138,7 +149,11 @@ func (c *copyRow) change(f copiedFile, data []byte, is bool, mode uint32) *Chang
 	if err != nil {
 		return one // no longer JSON: to be reviewed as text
 	}
-	if one.Keys = differences(before, after, c.Notable, c.Quiet); len(one.Keys) == 0 {
+	if c.memory != nil {
+		c.memory.now = after
+	}
+	one.Keys = slices.DeleteFunc(differences(before, after, c.Notable, c.Quiet), c.memory.notes)
+	if len(one.Keys) == 0 {
 		return nil
 	}
 	return one

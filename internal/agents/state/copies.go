@@ -24,6 +24,7 @@ import (
 type Agent struct {
 	plan    *policy.Agent // nil if no preset applies
 	home    string
+	state   string // directory of Holdfast's own state
 	copies  []*copyRow
 	secrets *redact.Redactor
 
@@ -35,9 +36,10 @@ type Agent struct {
 }
 
 // New makes the directories of the history and reads the files to copy. plan is
-// nil if no preset applies: then there is nothing to copy.
-func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, error) {
-	a := &Agent{plan: plan, home: home, secrets: secrets}
+// nil if no preset applies: then there is nothing to copy. state is the directory of
+// Holdfast's own state.
+func New(plan *policy.Agent, home, state string, secrets *redact.Redactor) (*Agent, error) {
+	a := &Agent{plan: plan, home: home, state: state, secrets: secrets}
 	if a.plan == nil {
 		return a, nil
 	}
@@ -51,6 +53,9 @@ func New(plan *policy.Agent, home string, secrets *redact.Redactor) (*Agent, err
 		one, err := a.read(c, &budget)
 		if err != nil {
 			a.warnings = append(a.warnings, fmt.Sprintf("%s is not copied: %v", c.Place, err))
+		}
+		if err := a.recall(one); err != nil {
+			a.warnings = append(a.warnings, err.Error())
 		}
 		a.copies = append(a.copies, one)
 	}
@@ -96,10 +101,17 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 		if err != nil {
 			return err
 		}
+		if c.Tell && !c.unreadable && !c.dir {
+			c.told = []byte(spec.Plan.Told())
+			if len(given) == 0 {
+				given = []copiedFile{{path: c.Path}}
+			}
+		}
 		for _, f := range given {
-			spec.Files = append(spec.Files, boundary.File{Path: f.path, Content: f.content, Mode: fs.FileMode(owner | f.mode&0o100)})
+			spec.Files = append(spec.Files, boundary.File{Path: f.path, Content: slices.Concat(f.content, c.told), Mode: fs.FileMode(owner | f.mode&0o100)})
 		}
 	}
+	spec.Files = append(spec.Files, boundary.File{Path: policy.InsideFile, Content: []byte(spec.Plan.Inside())})
 	for _, f := range a.plan.Files {
 		content, all := fill(f.Content, variables)
 		if !all {

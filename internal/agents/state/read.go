@@ -44,6 +44,8 @@ type copyRow struct {
 	files      []copiedFile
 	dir        bool // Source is a directory
 	unreadable bool // it could not be read: new files there inside are no changes
+	memory     *memory
+	told       []byte // what the file has besides the user's text; nil for nothing
 }
 
 // copiedFile is one file, as the host has it and as given to the agent.
@@ -58,7 +60,7 @@ type copiedFile struct {
 }
 
 // filtered reports whether the row filters JSON.
-func (c *copyRow) filtered() bool { return len(c.Drop)+len(c.Only)+len(c.Set) > 0 }
+func (c *copyRow) filtered() bool { return len(c.Drop)+len(c.Only)+len(c.Set)+len(c.Remember) > 0 }
 
 // read reads the host's files. Links and special files in a directory are
 // skipped: an agent of an earlier run may have chosen where a link leads.
@@ -182,7 +184,8 @@ func (c *copyRow) filter(object map[string]any) {
 
 // render makes the files for the agent.
 func (c *copyRow) render(variables map[string]string) ([]copiedFile, error) {
-	if len(c.files) == 0 && len(c.Set) > 0 && !c.unreadable && c.Source == "" {
+	known := c.memory != nil && len(c.memory.values) > 0
+	if len(c.files) == 0 && (len(c.Set) > 0 || known) && !c.unreadable && c.Source == "" {
 		c.files = []copiedFile{{path: c.Path, json: map[string]any{}}}
 	}
 	for i := range c.files {
@@ -194,6 +197,9 @@ func (c *copyRow) render(variables map[string]string) ([]copiedFile, error) {
 			if value, all := fillValue(v.Value, variables); all {
 				set(f.json, v.Key, value)
 			}
+		}
+		if known {
+			overlay(f.json, c.memory.values)
 		}
 		var err error
 		if f.content, err = writeJSON(f.json); err != nil {
