@@ -46,6 +46,7 @@ type Bus struct {
 	lacks   Lack
 	broken  error
 	drops   *story.Drops        // what will be lost with the private home
+	refused story.FileRefusals  // files
 	kill    func(reason string) // nil until something runs
 }
 
@@ -156,6 +157,11 @@ func (s *Sensor) writeEvent(e event.Event, write func(*audit.Log, event.Event) (
 		r.drops.Add(&e)
 		r.mu.Unlock()
 	}
+	if e.Verdict == event.Denied {
+		r.mu.Lock()
+		r.refused.Add(&e)
+		r.mu.Unlock()
+	}
 	if s.name != event.Detect && e.Action != event.SessionEnd { // End has passed that one to detection before
 		r.dispatch(e)
 	}
@@ -170,10 +176,12 @@ func (b *Bus) dispatch(e event.Event) {
 
 // Report is what a run reports about its record at its end.
 type Report struct {
-	Lack        Lack            // of the record
-	New         []string        // what was new by the baseline of the workspace: kind and name, "…" for more
-	Dropped     []story.Dropped // what was lost with the private home, sorted
-	DroppedMore uint64          // changes of other paths there, beyond the limit
+	Lack        Lack                // of the record
+	New         []string            // what was new by the baseline of the workspace: kind and name, "…" for more
+	Dropped     []story.Dropped     // what was lost with the private home, sorted
+	DroppedMore uint64              // changes of other paths there, beyond the limit
+	Files       []story.FileRefusal // files that programs were refused, in order
+	FilesMore   uint64              // refusals of other files, beyond the limit
 }
 
 // Report returns the report so far. Later events are not in it.
@@ -182,7 +190,8 @@ func (b *Bus) Report() Report {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	dropped, more := b.drops.List()
-	return Report{Lack: b.lacks, New: news, Dropped: dropped, DroppedMore: more}
+	files, moreFiles := b.refused.List()
+	return Report{Lack: b.lacks, New: news, Dropped: dropped, DroppedMore: more, Files: files, FilesMore: moreFiles}
 }
 
 // Unsent reports, after Close, whether a sink did not get an alert that the record

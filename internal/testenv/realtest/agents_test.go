@@ -110,6 +110,7 @@ type provider struct {
 	said    map[string][]model.Result // by script: the results of the steps so far
 	strange []string                  // requests with another key
 	both    map[string]bool           // by name of an agent: a request had the prompts of both runs
+	told    map[string]bool           // by name of an agent: a request said where it runs
 }
 
 const modelKey = "sk-ant-api03-not-a-real-key-0123456789abcdefghijklmnopqrstuvwxyz"
@@ -146,6 +147,11 @@ func (p *provider) guard(next http.Handler) http.Handler {
 			return
 		}
 		for _, a := range workers {
+			if strings.Contains(string(body), model.Marker(a.name+"-work")) && strings.Contains(string(body), "You run inside Holdfast") {
+				p.mu.Lock()
+				p.told[a.name] = true
+				p.mu.Unlock()
+			}
 			if strings.Contains(string(body), model.Marker(a.name+"-work")) && strings.Contains(string(body), model.Marker(a.name+"-more")) {
 				p.mu.Lock()
 				p.both[a.name] = true
@@ -206,7 +212,7 @@ func TestAgentsAtWork(t *testing.T) {
 		testenv.NoLeaks(t, root)
 		w := newWorld(t, n, root)
 		w.nameServer()
-		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}, told: map[string]bool{}}
 		p.serve(w)
 		for _, a := range workers {
 			if dirs := a.dirs(t); dirs != nil {
@@ -274,6 +280,9 @@ func (a worker) work(t *testing.T, w *world, m *provider, dirs []string) {
 	said := a.run(p, dirs, a.argv, name)
 	if got, refused := m.reached(name); got != len(work) {
 		t.Fatalf("the agent has come to step %d of %d; the provider refused %q\n%s", got, len(work), refused, said)
+	}
+	if told := m.told[a.name]; told != (a.dir == "") || strings.Contains(said, "changed its copy") {
+		t.Errorf("that it was told where it runs is %v:\n%s", told, said)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {

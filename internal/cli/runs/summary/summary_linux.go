@@ -62,6 +62,7 @@ func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool
 		note(command.Cyan, "note", "network: %d rules, connections intercepted: %s", len(plan.Allow), interceptionText(r.Rung))
 	}
 	a.refusals(r)
+	a.files(plan, r)
 	a.consents(r.Asked)
 	a.privateHome(plan, r)
 	a.settled(r.Settled, r.Kept)
