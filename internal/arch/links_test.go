@@ -35,6 +35,7 @@ agents/state/obeyed.go filepath.EvalSymlinks os.OpenFile : the home directory, a
 agents/state/place.go filepath.EvalSymlinks      : the place itself, in the user's home; what lies below it is compared with what was copied
 agents/state/apply.go filepath.Glob             : the state
 agents/state/collect.go os.ReadFile os.WriteFile  : the state
+agents/state/remember.go os.ReadFile               : the state
 run/session/alive.go os.ReadDir                      : the state
 consent/client_linux.go os.Stat                : the state
 consent/gate/programs.go os.Stat                  : programs of the host, for a notice to the user

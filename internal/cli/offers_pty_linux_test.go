@@ -85,3 +85,45 @@ func TestOfferOnTerminal(t *testing.T) {
 	s.line("exit")
 	s.ended()
 }
+
+// The question is one for both: files of the workspace, and settings of the agent, each of
+// which can be taken alone.
+func TestOfferOfSettings(t *testing.T) {
+	t.Parallel()
+	s := onShell(t)
+	for name, text := range map[string]string{"../bin/claude": "#!/bin/sh\nexec sh \"$@\"\n", "../home/.claude/settings.json": "{}\n"} {
+		at := filepath.Join(s.ws, name)
+		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings := func() string { return s.file("../home/.claude/settings.json") }
+	s.line(`PATH=$PWD/../bin:$PATH`)
+	const work = `holdfast run claude -c 'echo "{\"permissions\":{\"allow\":[\"Bash\"]}}" > ~/.claude/settings.json; echo x > AGENTS.md'`
+	const question = `take over 1 file that programs on this machine obey and 1 changed file of claude's settings in your home\? \[y/N/look/files/settings\]`
+	s.line(work)
+	s.wait(`\+ permissions.allow = \["Bash"\]`)
+	s.wait(question)
+	s.line("files")
+	s.wait(`applied.* AGENTS.md`)
+	s.wait(`outer> `)
+	if got := settings(); got != "{}" {
+		t.Errorf("with the files, settings were taken over: %s", got)
+	}
+	s.line(`rm AGENTS.md; ` + work)
+	s.wait(question)
+	s.line("settings")
+	s.wait(`settings.json: changed`)
+	s.wait(`outer> `)
+	if got := settings(); !strings.Contains(got, "Bash") {
+		t.Errorf("the settings are %s", got)
+	}
+	if _, err := os.Lstat(filepath.Join(s.ws, "AGENTS.md")); err == nil {
+		t.Error("with the settings, files were taken over")
+	}
+	s.line("exit")
+	s.ended()
+}

@@ -95,23 +95,9 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 	for _, e := range spec.Plan.Env {
 		variables[e.Name] = e.Value
 	}
-	const owner = 0o600
-	for _, c := range a.copies {
-		given, err := c.render(variables)
-		if err != nil {
-			return err
-		}
-		if c.Tell && !c.unreadable && !c.dir {
-			c.told = []byte(spec.Plan.Told())
-			if len(given) == 0 {
-				given = []copiedFile{{path: c.Path}}
-			}
-		}
-		for _, f := range given {
-			spec.Files = append(spec.Files, boundary.File{Path: f.path, Content: slices.Concat(f.content, c.told), Mode: fs.FileMode(owner | f.mode&0o100)})
-		}
+	if err := a.addCopies(spec, variables); err != nil {
+		return err
 	}
-	spec.Files = append(spec.Files, boundary.File{Path: policy.InsideFile, Content: []byte(spec.Plan.Inside())})
 	for _, f := range a.plan.Files {
 		content, all := fill(f.Content, variables)
 		if !all {
@@ -141,6 +127,30 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 		}
 		spec.Files = append(spec.Files, file)
 	}
+	return nil
+}
+
+// owner is the mode of what the agent may change in its private home.
+const owner = 0o600
+
+// addCopies adds the copies, and what the agent is told.
+func (a *Agent) addCopies(spec *boundary.Spec, variables map[string]string) error {
+	for _, c := range a.copies {
+		given, err := c.render(variables)
+		if err != nil {
+			return err
+		}
+		if c.Tell && !c.unreadable && !c.dir {
+			c.told = []byte(spec.Plan.Told())
+			if len(given) == 0 {
+				given = []copiedFile{{path: c.Path}}
+			}
+		}
+		for _, f := range given {
+			spec.Files = append(spec.Files, boundary.File{Path: f.path, Content: slices.Concat(f.content, c.told), Mode: fs.FileMode(owner | f.mode&0o100)})
+		}
+	}
+	spec.Files = append(spec.Files, boundary.File{Path: policy.InsideFile, Content: []byte(spec.Plan.Inside())})
 	return nil
 }
 

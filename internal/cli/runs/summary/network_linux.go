@@ -4,8 +4,11 @@ import (
 	"fmt"
 
 	"holdfast.dev/holdfast/internal/boundary"
+	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/logs/stories"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/run"
 )
 
@@ -23,6 +26,24 @@ func (a *app) refusals(result run.Result) {
 	a.destinations("refused", result.Refused)
 	a.destinations("unreachable", result.Unreachable)
 	a.noteNews(result.New)
+}
+
+// files says after a run which files programs inside were refused, and why.
+func (a *app) files(plan policy.Plan, r run.Result) {
+	rules, err := workspace.RulesOf(plan)
+	if err != nil {
+		rules = workspace.DefaultRules()
+	}
+	lines, first, rest := stories.Refused(r.Files, rules, plan.Workspace, plan.Identity.Home)
+	for _, line := range lines {
+		a.Note(command.Yellow, "refused", "%s", line)
+	}
+	if rest += r.FilesMore; rest > 0 {
+		a.Note(command.Yellow, "refused", "and %d more: holdfast log show %s", rest, r.Session)
+	}
+	if first != "" {
+		a.Note(command.Cyan, "hint", "what would allow it: holdfast policy explain %s", text.Word(first))
+	}
 }
 
 // summaryLines is how many destinations of a kind a summary names.
