@@ -125,7 +125,7 @@ func (t *writer) executedChecks() document.Block {
 
 // heldChecks are what was moved out of the workspace, at the end or afterwards.
 func (t *writer) heldChecks() document.Block {
-	b := paragraph("Held back: a host would have executed it, so it was moved out of the workspace, into the directory quarantine of the session. Look at it before you move it back, or delete it:")
+	b := paragraph("Held back: a host would have executed it, so it was moved out of the workspace. 'holdfast review' shows it, and takes back what you accept; what lay outside the workspace is in the directory quarantine of the session:")
 	for _, path := range t.held {
 		item := bullet("%s", cut(t.shortPath(path), 300))
 		if c := t.f.Changes; c != nil {
