@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"holdfast.dev/holdfast/internal/floor/programs"
 )
 
 // One question at the end of a run takes over what was held back: what it shows, for an
@@ -91,14 +93,17 @@ func TestOfferOnTerminal(t *testing.T) {
 func TestOfferOfSettings(t *testing.T) {
 	t.Parallel()
 	s := onShell(t)
-	for name, text := range map[string]string{"../bin/claude": "#!/bin/sh\nexec sh \"$@\"\n", "../home/.claude/settings.json": "{}\n"} {
-		at := filepath.Join(s.ws, name)
-		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+	for _, dir := range []string{"../bin", "../home/.claude"} {
+		if err := os.MkdirAll(filepath.Join(s.ws, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(at, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	}
+	err := programs.Write(filepath.Join(s.ws, "../bin/claude"), []byte("#!/bin/sh\nexec sh \"$@\"\n"), 0o755)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(s.ws, "../home/.claude/settings.json"), []byte("{}\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	settings := func() string { return s.file("../home/.claude/settings.json") }
 	s.line(`PATH=$PWD/../bin:$PATH`)

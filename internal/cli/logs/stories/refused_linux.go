@@ -2,12 +2,15 @@ package stories
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/event"
+	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/record/story"
 )
 
@@ -15,23 +18,32 @@ import (
 const fewRefused = 5
 
 // Refused names the first files that programs of a run were refused, a line each, and
-// says how many refusals are not named. rules are those of the workspace at root, home is
-// the user's. first is the path to ask about.
-func Refused(all []story.FileRefusal, rules workspace.Rules, root, home string) (lines []string, first string, rest uint64) {
-	for i, f := range all {
-		if i == fewRefused {
-			return lines, first, uint64(len(all) - i)
+// says how many refusals are not named. first is the path to ask about. That the system is
+// read-only is left out: nothing would allow it, and programs try.
+func Refused(all []story.FileRefusal, plan policy.Plan) (lines []string, first string, rest uint64) {
+	rules, err := workspace.RulesOf(plan)
+	if err != nil {
+		rules = workspace.DefaultRules()
+	}
+	for _, f := range all {
+		named := func(p policy.PathRule) bool { return paths.Within(p.Path, f.Path) || paths.Within(p.At, f.Path) }
+		if f.Layer == event.LayerReadonly && !slices.ContainsFunc(plan.Paths, named) {
+			continue
 		}
-		path, rule := f.Path, ruleOf(rules, root, f.Path)
-		if to := ruleOf(rules, root, f.To); rule == nil && to != nil { // a rename to a name that has a rule
+		if len(lines) == fewRefused {
+			rest++
+			continue
+		}
+		path, rule := f.Path, ruleOf(rules, plan.Workspace, f.Path)
+		if to := ruleOf(rules, plan.Workspace, f.To); rule == nil && to != nil { // a rename to a name that has a rule
 			path, rule = f.To, to
 		}
 		if first == "" {
 			first = path
 		}
-		lines = append(lines, refusedLine(f, rule, words.Tilde(home, strings.TrimPrefix(path, root+"/"))))
+		lines = append(lines, refusedLine(f, rule, words.Tilde(plan.Identity.Home, strings.TrimPrefix(path, plan.Workspace+"/"))))
 	}
-	return lines, first, 0
+	return lines, first, rest
 }
 
 func ruleOf(rules workspace.Rules, root, path string) *workspace.Rule {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"holdfast.dev/holdfast/internal/boundary"
-	"holdfast.dev/holdfast/internal/boundary/workspace"
 	"holdfast.dev/holdfast/internal/cli/logs/stories"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -30,20 +29,17 @@ func (a *app) refusals(result run.Result) {
 
 // files says after a run which files programs inside were refused, and why.
 func (a *app) files(plan policy.Plan, r run.Result) {
-	rules, err := workspace.RulesOf(plan)
-	if err != nil {
-		rules = workspace.DefaultRules()
-	}
-	lines, first, rest := stories.Refused(r.Files, rules, plan.Workspace, plan.Identity.Home)
+	lines, first, rest := stories.Refused(r.Files, plan)
 	for _, line := range lines {
 		a.Note(command.Yellow, "refused", "%s", line)
+	}
+	if first == "" {
+		return
 	}
 	if rest += r.FilesMore; rest > 0 {
 		a.Note(command.Yellow, "refused", "and %d more: holdfast log show %s", rest, r.Session)
 	}
-	if first != "" {
-		a.Note(command.Cyan, "hint", "what would allow it: holdfast policy explain %s", text.Word(first))
-	}
+	a.Note(command.Cyan, "hint", "what would allow it: holdfast policy explain %s", text.Word(first))
 }
 
 // summaryLines is how many destinations of a kind a summary names.
