@@ -108,14 +108,15 @@ type KeyChange struct {
 }
 
 // differences lists the values in which now differs from before. If there are
-// notable paths, only values below or above those count; values below a quiet
-// path never do.
+// notable paths, only values below or above those count, and an empty one where there
+// was none does not: programs write down what they would assume. Values below a quiet
+// path never count.
 func differences(before, now map[string]any, notable, quiet [][]string) []KeyChange {
 	var out []KeyChange
 	compare(before, now, nil, &out)
 	if len(notable) > 0 {
 		out = slices.DeleteFunc(out, func(k KeyChange) bool {
-			return !slices.ContainsFunc(notable, func(way []string) bool { return overlaps(way, k.Key) })
+			return !k.Had && isEmpty(k.Value) || !slices.ContainsFunc(notable, func(way []string) bool { return overlaps(way, k.Key) })
 		})
 	}
 	out = slices.DeleteFunc(out, func(k KeyChange) bool {
@@ -123,6 +124,23 @@ func differences(before, now map[string]any, notable, quiet [][]string) []KeyCha
 	})
 	slices.SortFunc(out, func(a, b KeyChange) int { return slices.Compare(a.Key, b.Key) })
 	return out
+}
+
+// isEmpty reports whether a value is one that programs take a missing one for.
+func isEmpty(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
 }
 
 func compare(before, now map[string]any, above []string, out *[]KeyChange) {

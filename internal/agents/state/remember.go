@@ -87,8 +87,13 @@ func (m *memory) keep() error {
 	}
 	before, err := json.Marshal(all)
 	for _, way := range m.gaps {
-		remove(all, way)
-		if value, is := lookUp(m.now, way); is && plain(value) {
+		given, _ := lookUp(m.values, way)
+		value, _ := lookUp(m.now, way)
+		switch {
+		case value == given || !plain(value), isEmpty(value) && given == nil: // another run may know better
+		case isEmpty(value):
+			remove(all, way)
+		default:
 			set(all, way, value)
 		}
 	}
