@@ -1,4 +1,4 @@
-.PHONY: build prober test check lint generate reference bench prove-agents release test-arm64
+.PHONY: build prober test check lint generate reference bench new-user prove-agents release test-arm64
 
 # What a build says it was made from: the release, and the commit, which is empty
 # outside a repository.
@@ -45,6 +45,17 @@ reference: build ## bin/reference: the tables that 'holdfast reference' and 'hol
 bench: ## side by side with the bare command, bubblewrap and other networks; writes bench/RESULTS.md
 	tools/needs bench
 	go run ./bench
+
+# What eight agents and two sandboxes are installed in. An ordinary user must be able
+# to read it.
+NEW_USER = /var/lib/holdfast-test/new-user
+
+new-user: ## as root: a new user's first hour with each of eight agents, and the same actions in other sandboxes; writes its part of bench/RESULTS.md; 2 GB from the npm registry
+	tools/needs
+	go run ./tools/agents install $(NEW_USER)/agents claude codex gemini qwen opencode copilot cline
+	npm install --prefix $(NEW_USER)/agents/pi@0.73.1 --ignore-scripts --no-audit --no-fund --loglevel=error @mariozechner/pi-coding-agent@0.73.1
+	tools/peers $(NEW_USER)/peers
+	PATH=$(NEW_USER)/peers/bin:$$PATH HOLDFAST_TEST_AGENTS=$(NEW_USER)/agents go run ./bench -only path
 
 release: ## bin/release: archives, packages, checksums and a list of what is linked; VERSION=1.2.3, else that of a tag, else development
 	CGO_ENABLED=0 go run -C tools/release . -version '$(VERSION)'

@@ -40,6 +40,7 @@ func parts() []part {
 		{name: proveWholePart + rootSuffix, asRoot: true, do: asPart((*bench).provingWhole)},
 		{name: detectionPart, do: asPart((*bench).detection)},
 		{name: agentsPart, do: asPart((*bench).agents)},
+		{name: pathPart, do: asPart((*bench).newUserPath)},
 		{name: reviewPart, do: asPart((*bench).measureReview)},
 		{name: reviewDiffPart, do: asPart((*bench).reviewDiff)},
 		{name: gatePart, do: asPart((*bench).gates)},

@@ -70,7 +70,7 @@ vault        secret-tool keyctl pass gopass op bw kwallet-query gnome-keyring-da
 issuer       gh aws gcloud kubectl git
 killer       kill pkill killall killall5 xkill skill fuser
 elevates     sudo su doas pkexec runuser sudoedit
-agent        claude codex gemini qwen opencode copilot cline aider goose
+agent        claude codex gemini qwen opencode copilot cline aider goose pi
 administers  shutdown reboot halt poweroff telinit swapon swapoff insmod modprobe rmmod depmod useradd usermod userdel groupadd groupmod groupdel adduser deluser
 administers  passwd chpasswd chage chsh gpasswd vipw visudo setenforce auditctl augenrules ufw iptables iptables-restore ip6tables nft pfctl firewall-cmd setcap chattr
 administers  crontab at systemd-run update-ca-certificates update-ca-trust update-rc.d chkconfig mkfs mkfs.ext4 mkfs.xfs mkfs.btrfs mkfs.vfat mke2fs wipefs fdisk sfdisk parted mkswap losetup

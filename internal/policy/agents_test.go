@@ -26,7 +26,7 @@ func (w *world) preset(name, dir string) Agent {
 // do not share history, except for programs that name its directory themselves.
 func TestPresetTrees(t *testing.T) {
 	names, err := PresetNames(newWorld(t).host)
-	if err != nil || len(names) != 9 {
+	if err != nil || len(names) != 10 {
 		t.Fatalf("built in: %q, %v", names, err)
 	}
 	for _, name := range names {

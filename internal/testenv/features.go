@@ -31,6 +31,7 @@ const (
 	Vim          Feature = "vim"
 	Less         Feature = "less"
 	Bash         Feature = "bash"
+	Tmux         Feature = "tmux"
 	Bwrap        Feature = "bwrap"
 	Chromium     Feature = "chromium"
 	Curl         Feature = "curl"
@@ -74,6 +75,7 @@ var known = map[Feature]func() error{
 	Vim:          runs("vim", "--version"),
 	Less:         runs("less", "--version"),
 	Bash:         runs("bash", "--version"),
+	Tmux:         runs("tmux", "-V"),
 	Bwrap:        runs("bwrap", "--version"),
 	Chromium:     runs("chromium", "--version"),
 	Curl:         runs("curl", "--version"),

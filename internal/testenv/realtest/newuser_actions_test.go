@@ -53,7 +53,7 @@ var actions = []action{
 		shell: "echo 'Run npm test before a commit.' > AGENTS.md", after: "grep -q 'npm test' AGENTS.md", about: []string{"AGENTS.md"},
 	},
 	{name: "run the tests", shell: "npm test", after: "true", about: []string{"npm"}},
-	{name: "build with a cache in the home", shell: "cd tool && go build -o ../out/tool . && ../out/tool", after: "true", about: []string{"go-build"}},
+	{name: "build with a cache in the home", shell: "cd tool && go build . && echo built", after: "true", about: []string{"go-build"}},
 	{name: "install a package", shell: "npm install --no-audit --no-fund leftover", after: "test -e node_modules/leftover/index.js", about: []string{publicRegistry}},
 	{name: "fetch a page of documentation", shell: "curl -sS https://" + docsHost + "/page", after: "true", about: []string{docsHost}},
 	{
@@ -77,7 +77,7 @@ var greeter = map[string]string{
 	"test.js":      "require('node:test')('greets', () => require('node:assert').match(require('./greet')('you'), /you$/));\n",
 	"server.js":    "require('http').createServer((q, a) => a.end('it works\\n')).listen(5173);\n",
 	"tool/go.mod":  "module example.org/tool\n\ngo 1.21\n",
-	"tool/main.go": "package main\n\nfunc main() { println(\"built\") }\n",
+	"tool/tool.go": "package tool\n\n// Hour is when a morning ends.\nconst Hour = 12\n",
 	".gitignore":   "node_modules\nout\n",
 	"out/.keep":    "",
 }

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"holdfast.dev/holdfast/internal/testenv"
@@ -16,6 +17,7 @@ type sandbox struct {
 	name    string
 	program string            // looked for in PATH
 	home    map[string]string // files of the home
+	version []string          // prints its version; nil where the bench names it
 	before  []string          // before the command of the shell
 	names   string            // a regular expression: the line says that it was the sandbox
 }
@@ -43,15 +45,15 @@ const srtExample = `{
 var sandboxes = []sandbox{
 	{name: "none", program: "bash", names: `\x00`},
 	{name: "holdfast", program: "holdfast", before: []string{"run", "--"}, names: holdfastSays.String()},
-	{name: "srt", program: "srt", home: map[string]string{".srt-settings.json": srtExample}, before: []string{"--"}, names: `(?i)sandbox|allowlist|\bsrt\b`},
-	{name: "codex", program: "codex", before: []string{"sandbox", "-c", `sandbox_mode="workspace-write"`, "--"}, names: `(?i)sandbox|codex`},
+	{name: "srt", program: "srt", version: []string{"--version"}, home: map[string]string{".srt-settings.json": srtExample}, before: []string{"--"}, names: `(?i)sandbox|allowlist|\bsrt\b`},
+	{name: "codex", program: "codex", version: []string{"--version"}, before: []string{"sandbox", "-c", `sandbox_mode="workspace-write"`, "--"}, names: `(?i)sandbox|codex`},
 }
 
 // TestRootFirstActions runs the fourteen actions as shell commands in each
 // sandbox that is installed.
 func TestRootFirstActions(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, testenv.Unprivileged, nil)
+	needForActions(t)
 	names := map[string]string{publicRegistry: "93.184.215.31", docsHost: "93.184.215.32"}
 	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
 		root := homesDir(t)
@@ -59,7 +61,8 @@ func TestRootFirstActions(t *testing.T) {
 		w := &world{t: t, net: n, root: root}
 		w.nameServer()
 		w.publicSites()
-		var all []tried
+		all := make([]tried, len(sandboxes))
+		t.Cleanup(func() { writeFigures(t, "sandboxes", all) })
 		for i, s := range sandboxes {
 			program, err := exec.LookPath(s.program)
 			if s.program == "holdfast" {
@@ -69,23 +72,34 @@ func TestRootFirstActions(t *testing.T) {
 				continue
 			}
 			t.Run(s.name, func(t *testing.T) {
-				got := s.act(t, root, i, program)
-				all = append(all, got)
-				for _, o := range got.Actions {
+				t.Parallel()
+				all[i] = s.act(t, root, i, program)
+				for _, o := range all[i].Actions {
 					t.Logf("%-32s %s\n%s", o.Action, o.Verdict, o.Said)
-					if s.name == "none" && o.Verdict != works {
-						t.Errorf("without a sandbox: %s: %s", o.Action, o.Said)
+				}
+				switch s.name {
+				case "none":
+					if slices.ContainsFunc(all[i].Actions, func(o outcome) bool { return o.Verdict != works }) {
+						t.Error("something does not work without a sandbox either")
 					}
+				case "holdfast":
+					hour{Name: s.name, Typed: s.before, Status: "0", Actions: all[i].Actions}.compare(t)
 				}
 			})
 		}
-		writeFigures(t, "sandboxes", all)
 	})
 }
 
 func (s sandbox) act(t *testing.T, root string, n int, program string) tried {
 	u := newNewUser(t, root, fmt.Sprint("u", n), []string{filepath.Dir(program)}, nil, s.home)
 	of := tried{Name: s.name}
+	if s.version != nil {
+		out, err := u.run(append([]string{s.program}, s.version...)...)
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		of.Version = regexp.MustCompile(`[0-9]+\.[0-9.]+[0-9]`).FindString(out)
+	}
 	for _, a := range actions {
 		command := []string{"bash", "-c", a.shell}
 		if s.before != nil {
@@ -104,3 +118,5 @@ type tried struct {
 	Version string
 	Actions []outcome
 }
+
+func (of tried) measured() bool { return of.Name != "" }

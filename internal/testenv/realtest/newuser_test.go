@@ -31,8 +31,9 @@ type newUser struct {
 // actions, and the user leaves.
 func TestRootNewUser(t *testing.T) {
 	testenv.Need(t, testenv.Root, nil)
-	testenv.Need(t, testenv.Unprivileged, nil)
 	testenv.Need(t, testenv.Agents, nil)
+	testenv.Need(t, testenv.Tmux, nil)
+	needForActions(t)
 	names := map[string]string{publicRegistry: "93.184.215.31", docsHost: "93.184.215.32"}
 	for _, a := range newcomers {
 		names[a.host] = modelAddress
@@ -46,19 +47,30 @@ func TestRootNewUser(t *testing.T) {
 		w.publicSites()
 		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
 		p.serve(w)
-		var all []hour
-		for _, a := range newcomers {
-			if dirs := a.asInstalled(t); dirs != nil {
-				t.Run(a.name, func(t *testing.T) {
-					h := a.firstHour(t, root, p, dirs)
-					all = append(all, h)
-					t.Log(h.summary())
-					h.compare(t)
-				})
+		all := make([]hour, len(newcomers))
+		t.Cleanup(func() { writeFigures(t, "agents", all) })
+		for i, a := range newcomers {
+			dirs := a.asInstalled(t)
+			if dirs == nil {
+				continue
 			}
+			t.Run(a.name, func(t *testing.T) {
+				t.Parallel()
+				all[i] = a.firstHour(t, root, p, dirs)
+				t.Log(all[i].summary())
+				all[i].compare(t)
+			})
 		}
-		writeFigures(t, "agents", all)
 	})
+}
+
+// needForActions ends the test where the fourteen actions cannot be tried by an
+// ordinary user.
+func needForActions(t *testing.T) {
+	t.Helper()
+	for _, f := range []testenv.Feature{testenv.Unprivileged, testenv.Git, testenv.Node, testenv.NPM, testenv.Go, testenv.RG, testenv.Curl, testenv.Bash} {
+		testenv.Need(t, f, nil)
+	}
 }
 
 // homesDir is a directory in which homes are, as on a user's machine: sandboxes
@@ -107,6 +119,11 @@ func newNewUser(t *testing.T, root, name string, path, env []string, home map[st
 	}
 	path = append(path, filepath.Dir(testenv.Binary(t)), goDir, "/usr/local/bin", "/usr/bin", "/bin")
 	u.env = append([]string{"HOME=" + u.home, "USER=ada", "LOGNAME=ada", "SHELL=/bin/bash", "LANG=C.UTF-8", "PATH=" + strings.Join(path, ":")}, env...)
+	for _, dir := range []string{".cache", ".npm"} { // as in a home that is in use
+		if err := os.MkdirAll(filepath.Join(u.home, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	u.write(filepath.Join(u.home, ".gitconfig"), "[user]\n\tname = Ada User\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n")
 	for name, text := range home {
 		u.write(filepath.Join(u.home, name), text)

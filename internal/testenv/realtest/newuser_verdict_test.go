@@ -58,14 +58,16 @@ func (a action) judge(inside, after bool, printed, summary string, names *regexp
 // -only path` makes a report of them.
 const figuresVar = "HOLDFAST_TEST_FIGURES"
 
-// writeFigures writes what was measured, if somebody wants it.
-func writeFigures(t *testing.T, name string, v any) {
+// writeFigures writes what was measured, if somebody wants it. What has no name
+// was not measured.
+func writeFigures[T interface{ measured() bool }](t *testing.T, name string, all []T) {
 	t.Helper()
 	dir := os.Getenv(figuresVar)
 	if dir == "" {
 		return
 	}
-	data, err := json.MarshalIndent(v, "", " ")
+	all = slices.DeleteFunc(all, func(v T) bool { return !v.measured() })
+	data, err := json.MarshalIndent(all, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,11 +91,14 @@ const (
 	fewQuestions = "at most two questions"
 	endsWell     = "ends with status 0"
 	noAlerts     = "no alert at honest work"
+	noFlags      = "no flag"
 )
 
 // maxQuestions is how many questions a new user answers: of Holdfast, and of the
 // agent at its first start in a directory.
 const maxQuestions = 2
+
+func (h hour) measured() bool { return h.Name != "" }
 
 // missed are the goals that an agent misses today.
 func (h hour) missed() []string {
@@ -103,6 +108,9 @@ func (h hour) missed() []string {
 		if o.Verdict == silent || o.Verdict == lost || o.Verdict != works && o.Action == actions[len(actions)-1].name {
 			all = append(all, o.Action)
 		}
+	}
+	if len(h.Typed) > 3 {
+		all = append(all, noFlags)
 	}
 	if h.Asked[byHoldfast]+h.Asked[onboarding] > maxQuestions {
 		all = append(all, fewQuestions)
