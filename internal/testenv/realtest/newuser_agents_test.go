@@ -75,7 +75,7 @@ var newcomers = []newcomer{
 	},
 	{
 		worker:  worked("copilot", nil),
-		dialogs: []dialog{{`Confirm folder trust`, "Enter", onboarding}, {`❯ 1\. Yes`, "Enter", permission}},
+		dialogs: []dialog{{`Confirm folder trust`, "Enter", onboarding}, {`enter to select · esc to cancel`, "Enter", permission}},
 		ready:   `(?m)^[│ ]*[>❯]`,
 		leave:   []string{"/exit", "key Enter"},
 	},

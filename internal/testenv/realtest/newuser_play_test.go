@@ -40,7 +40,7 @@ const (
 var holdfastSays = regexp.MustCompile(`\bholdfast: |\bHoldfast\b`)
 
 // endQuestion is a question of Holdfast's that waits for an answer.
-var endQuestion = regexp.MustCompile(`(?m)^holdfast: .*\[[a-zA-Z/…]+\] *\n*\z`)
+var endQuestion = regexp.MustCompile(`(?m)^holdfast: .*\? \[[a-zA-Z/…]+\] *\n*\z`)
 
 // hourPatience is how long a program may take for all of it on a busy machine.
 const hourPatience = 8 * time.Minute
