@@ -41,7 +41,7 @@ var actions = []action{
 	},
 	{name: "search the repository", shell: "rg -n Hello .", after: "true", about: []string{"rg"}},
 	{
-		name: "edit a file", step: model.Step{Op: model.Edit, Path: "{ws}/greet.js", Old: "'Hello, '", New: "'Good morning, '"},
+		name: "edit a file", step: model.Step{Op: model.Edit, Path: "{ws}/greet.js", Old: "module.exports = name => 'Hello, ' + name;", New: "module.exports = name => 'Good morning, ' + name;"},
 		shell: `sed -i "s/'Hello, '/'Good morning, '/" greet.js`, after: "grep -q 'Good morning' greet.js", about: []string{"greet.js"},
 	},
 	{

@@ -34,7 +34,8 @@ func worked(name string, home map[string]string) worker {
 	return worker{name: name, home: home}
 }
 
-// lacking is a worker without some tools.
+// lacking is a worker without some tools, or with some that the scripted model
+// does not know how to call: it uses the shell then.
 func (w worker) lacking(ops ...model.Op) worker {
 	w.lacks = ops
 	return w
@@ -51,7 +52,7 @@ var newcomers = []newcomer{
 		leave: []string{"/exit", "key Enter"},
 	},
 	{
-		worker:  worked("codex", nil),
+		worker:  worked("codex", nil).lacking(model.Read),
 		ready:   `(?m)^[│ ]*[›>]`,
 		dialogs: []dialog{{`Trust this folder\?`, "Enter", onboarding}},
 		leave:   []string{"/quit", "key Enter"},
@@ -80,14 +81,14 @@ var newcomers = []newcomer{
 		leave:   []string{"/exit", "key Enter"},
 	},
 	{
-		worker: worked("cline", map[string]string{".cline/data/settings/providers.json": `{"version":1,"lastUsedProvider":"anthropic","modes":{},"providers":{"anthropic":{"settings":{"provider":"anthropic","model":"claude-sonnet-4-5","apiKey":"` + modelKey + `"},"updatedAt":"2026-01-01T00:00:00.000Z","tokenSource":"manual"}}}`}),
+		worker: worked("cline", map[string]string{".cline/data/settings/providers.json": `{"version":1,"lastUsedProvider":"anthropic","modes":{},"providers":{"anthropic":{"settings":{"provider":"anthropic","model":"claude-sonnet-4-5","apiKey":"` + modelKey + `"},"updatedAt":"2026-01-01T00:00:00.000Z","tokenSource":"manual"}}}`}).lacking(model.Read),
 		ready:  `(?m)^[│ ]*[>❯]`,
 		leave:  []string{"key C-c"},
 	},
 	{
 		worker: worker{
 			name: "pi", host: "api.anthropic.com", key: "ANTHROPIC_API_KEY", dir: "pi@*/node_modules/.bin",
-			lacks: []model.Op{model.Spawn, model.MCP},
+			lacks: []model.Op{model.Edit},
 		},
 		ready: `(?m)^─+$`,
 		leave: []string{"/quit", "key Enter"},

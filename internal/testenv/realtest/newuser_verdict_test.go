@@ -76,24 +76,6 @@ func writeFigures[T interface{ measured() bool }](t *testing.T, name string, all
 	}
 }
 
-// shortfall is a goal that is missed, with the reason. One that is reached again
-// must go: it makes the test fail.
-type shortfall struct {
-	agent string // "" is each
-	what  string // an action, or one of the goals below
-	why   string
-}
-
-var shortfalls = []shortfall{}
-
-// Goals other than those of actions.
-const (
-	fewQuestions = "at most two questions"
-	endsWell     = "ends with status 0"
-	noAlerts     = "no alert at honest work"
-	noFlags      = "no flag"
-)
-
 // maxQuestions is how many questions a new user answers: of Holdfast, and of the
 // agent at its first start in a directory.
 const maxQuestions = 2

@@ -1,0 +1,25 @@
+package realtest
+
+// shortfall is a goal that is missed, with the reason. One that is reached again
+// must go: it makes the test fail.
+type shortfall struct {
+	agent string // "" is each
+	what  string // an action, or one of the goals below
+	why   string
+}
+
+// shortfalls are what is missed today.
+var shortfalls = []shortfall{
+	{"", "add a remote", "the settings of a repository are read-only, and nobody says so"},
+	{"", "add a worktree beside it", "it is made in the private home, and dropped with it"},
+	{"", "commit as the user", "the user's identity is outside"},
+	{"claude", noAlerts, "it has ps read environments at its start (process-secrets); its screen shows the alert among its own lines"},
+}
+
+// Goals other than those of actions.
+const (
+	fewQuestions = "at most two questions"
+	endsWell     = "ends with status 0"
+	noAlerts     = "no alert at honest work"
+	noFlags      = "no flag"
+)
