@@ -91,7 +91,7 @@ func TestRootFirstActions(t *testing.T) {
 }
 
 func (s sandbox) act(t *testing.T, root string, n int, program string) tried {
-	u := newNewUser(t, root, fmt.Sprint("u", n), []string{filepath.Dir(program)}, nil, s.home)
+	u := makeUser(t, root, fmt.Sprint("u", n), []string{filepath.Dir(program)}, nil, s.home)
 	of := tried{Name: s.name}
 	if s.version != nil {
 		out, err := u.run(append([]string{s.program}, s.version...)...)

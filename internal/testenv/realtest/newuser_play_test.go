@@ -59,7 +59,7 @@ func (a newcomer) asInstalled(t *testing.T) []string {
 }
 
 func (a newcomer) firstHour(t *testing.T, root string, p *provider, dirs []string) hour {
-	u := newNewUser(t, root, a.name, dirs, append([]string{a.key + "=" + modelKey}, a.env...), a.home)
+	u := makeUser(t, root, a.name, dirs, append([]string{a.key + "=" + modelKey}, a.env...), a.home)
 	script := a.name + "-hour"
 	p.mu.Lock()
 	p.scripts[script] = model.Script{Name: script, Steps: steps(u.repo, a.lacks)}

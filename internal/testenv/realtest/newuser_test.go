@@ -107,8 +107,8 @@ func (w *world) publicSites() {
 	w.t.Cleanup(func() { server.Close() })
 }
 
-// newNewUser makes the user's home and repository.
-func newNewUser(t *testing.T, root, name string, path, env []string, home map[string]string) *newUser {
+// makeUser makes the user's home and repository.
+func makeUser(t *testing.T, root, name string, path, env []string, home map[string]string) *newUser {
 	t.Helper()
 	u := &newUser{t: t, root: filepath.Join(root, name)}
 	u.home = filepath.Join(u.root, "ada")
