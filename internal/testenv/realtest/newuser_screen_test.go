@@ -52,10 +52,10 @@ func (s *terminal) tmux(args ...string) string {
 	return string(out)
 }
 
-// visible is what a person sees now.
-func (s *terminal) visible() string { return s.tmux("capture-pane", "-p", "-t", ":0") }
+// visible is what a person sees now, a long line in one piece.
+func (s *terminal) visible() string { return s.tmux("capture-pane", "-p", "-J", "-t", ":0") }
 
-// scrolled is that with all lines that were scrolled off, long ones in one piece.
+// scrolled is that with all lines that were scrolled off.
 func (s *terminal) scrolled() string {
 	return s.tmux("capture-pane", "-p", "-J", "-S", "-", "-t", ":0")
 }
