@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"sync"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -83,6 +84,8 @@ func (a *app) agents(ctx context.Context) ([]listedAgent, error) {
 	}
 	path := programs.Outside(a.Dir, a.Lookup("PATH"))
 	rows := make([]listedAgent, len(presets))
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
 	var wait sync.WaitGroup
 	for i, p := range presets {
 		rows[i] = listedAgent{Name: p.Name, Title: p.Title, Preset: p.Origin.String(), Install: p.Install}

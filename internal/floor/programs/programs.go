@@ -19,12 +19,8 @@ import (
 	"holdfast.dev/holdfast/internal/floor/paths"
 )
 
-// askLimit bounds how long a program may take to say its version, and
-// answerLimit how much it may say, in bytes.
-const (
-	askLimit    = 15 * time.Second
-	answerLimit = 64 << 10
-)
+// answerLimit bounds what is read of a program's version, in bytes.
+const answerLimit = 64 << 10
 
 // Path returns the last PATH of an environment; "" for none.
 func Path(env []string) string {
@@ -68,15 +64,14 @@ func Outside(dir, path string) string {
 // Version runs program with --version and returns the first version that it prints,
 // such as 1.2.3 of "codex-cli 1.2.3". It runs with an empty home, with the variables
 // env in addition to the usual ones, and without network if this user may make
-// namespaces.
+// namespaces. The caller's ctx limits how long it may take; that it ended is an error
+// of its own, which says nothing about the program.
 func Version(ctx context.Context, program, path string, env []string) (string, error) {
 	home, err := os.MkdirTemp("", "holdfast-agent-")
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(home)
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
 	var printed beginning
 	run := func(alone bool) error {
 		cmd := exec.CommandContext(ctx, program, "--version")
@@ -94,6 +89,12 @@ func Version(ctx context.Context, program, path string, env []string) (string, e
 		if word = strings.TrimRight(strings.TrimPrefix(word, "v"), ".,"); len(word) <= 64 && version().MatchString(word) {
 			return word, nil
 		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err == nil:
+		err = errors.New("it printed none")
 	}
 	return "", fmt.Errorf("asking %s for its version: %w", program, err)
 }

@@ -18,7 +18,8 @@ import (
 type Installed struct {
 	Agent   string
 	Version string
-	Dir     string // of the install, which contains Spec.Programs; "" if Install did not make it
+	Silent  error  // why Version is ""
+	Dir     string // of the install, which contains Spec.Programs; "" if npm did not make it
 	Program string // absolute
 	Node    string // the interpreter of Program; "" if it needs none
 	SHA256  string // of Program, in hexadecimal

@@ -272,11 +272,11 @@ func TestInstallInterrupted(t *testing.T) {
 // TestNode installs a node if the given one is too old.
 func TestNode(t *testing.T) {
 	pkg := platform(nodePackage)
-	node := published{version: nodeVersion, files: map[string]string{"bin/node*": "#!/bin/sh\necho v" + nodeVersion + "\n"}}
+	node := published{version: nodeVersion, files: map[string]string{"bin/node*": "#!/bin/sh\necho v" + nodeVersion + " $0\n"}}
 	plainly := good()
 	plainly.about = nil
 	serve(t, map[string]published{scoped: plainly, pkg: node})
-	old := script(t, t.TempDir(), "node", "echo v18.1.0")
+	old := script(t, t.TempDir(), "node", "echo v18.1.0 $0")
 	dir := t.TempDir()
 	path := os.Getenv("PATH")
 	d := tiny(t, scoped, "  node: 22.0.0\n")
@@ -335,6 +335,50 @@ func TestFind(t *testing.T) {
 	}
 	if found, err := Find(t.Context(), d, []string{"PATH="}, filepath.Join(dir, "absent")); err != nil || len(found) != 0 {
 		t.Errorf("nothing is there: %+v, %v", found, err)
+	}
+}
+
+// TestFindInstalled: what a user starts by name is found where a package manager put it,
+// and nothing else is.
+func TestFindInstalled(t *testing.T) {
+	const pkg, machine = "node_modules/@maker/tiny", "node_modules/@maker/tiny-linux-x64/bin/agent"
+	for name, tt := range map[string]struct {
+		link         string // what the command is a link to
+		files        []string
+		program, dir string
+	}{
+		"npm, for the user":   {"lib/" + pkg + "/bin/tiny.exe", []string{"lib/" + pkg + "/" + machine}, "lib/" + pkg + "/" + machine, "lib/" + pkg},
+		"npm, for a project":  {"project/" + pkg + "/bin/tiny.js", []string{"project/" + machine}, "project/" + machine, "project"},
+		"pnpm, for a project": {"node_modules/.pnpm/tiny/" + pkg + "/bin/tiny.js", []string{"node_modules/.pnpm/tiny/" + machine}, "node_modules/.pnpm/tiny/" + machine, "node_modules/.pnpm/tiny"},
+		// What lies above it is of another install.
+		"its own installer": {"share/tiny/versions/1.0.0", []string{"share/" + machine, machine}, "bin/tiny-agent", ""},
+		"npm, above":        {"lib/node_modules/other/tiny.exe", []string{machine}, "bin/tiny-agent", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			top := t.TempDir()
+			for _, file := range append(tt.files, tt.link) {
+				file = filepath.Join(top, file)
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				script(t, filepath.Dir(file), filepath.Base(file), "echo 1.0.0")
+			}
+			if err := os.Mkdir(filepath.Join(top, "bin"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(top, tt.link), filepath.Join(top, "bin/tiny-agent")); err != nil {
+				t.Fatal(err)
+			}
+			d := tiny(t, "@maker/tiny-linux-x64", "")
+			found, err := Find(t.Context(), d, []string{"PATH=" + filepath.Join(top, "bin")}, t.TempDir())
+			dir := tt.dir
+			if dir != "" {
+				dir = filepath.Join(top, dir)
+			}
+			if err != nil || len(found) != 1 || found[0].Program != filepath.Join(top, tt.program) || found[0].Dir != dir {
+				t.Errorf("got %+v, %v", found, err)
+			}
+		})
 	}
 }
 

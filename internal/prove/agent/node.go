@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/internal/floor/programs"
 )
@@ -24,8 +23,8 @@ const (
 // PATH, or one that it installs.
 func findNode(ctx context.Context, given, least, below string) (string, error) {
 	if given != "" {
-		if v, err := askNode(ctx, given); err == nil && Compare(v, least) >= 0 {
-			return filepath.Abs(given)
+		if v, path, err := askNode(ctx, given); err == nil && Compare(v, least) >= 0 {
+			return path, nil
 		}
 	}
 	if node, err := nodeHere(ctx, os.Getenv("PATH"), least, below); err == nil {
@@ -50,8 +49,8 @@ func nodeWanted() wanted {
 // nodeHere returns a node of at least that version from this machine.
 func nodeHere(ctx context.Context, path, least, below string) (string, error) {
 	if node := programs.Find("node", path); node != "" {
-		if v, err := askNode(ctx, node); err == nil && Compare(v, least) >= 0 {
-			return node, nil
+		if v, path, err := askNode(ctx, node); err == nil && Compare(v, least) >= 0 {
+			return path, nil
 		}
 	}
 	w := nodeWanted()
@@ -62,13 +61,18 @@ func nodeHere(ctx context.Context, path, least, below string) (string, error) {
 	return rec.installed(w.dir(below)).Program, err
 }
 
-// askNode returns the version of a node.
-func askNode(ctx context.Context, path string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// askNode returns the version of a node and where it is: the given program may be the
+// shim of a version manager, which starts another.
+func askNode(ctx context.Context, node string) (version, path string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
 	defer cancel()
-	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	out, err := exec.CommandContext(ctx, node, "-p", "process.version+' '+process.execPath").Output()
 	if err != nil {
-		return "", fmt.Errorf("asking %s for its version: %w", path, err)
+		return "", "", fmt.Errorf("asking %s for its version: %w", node, err)
 	}
-	return strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), nil
+	version, path, ok := strings.Cut(strings.TrimSpace(string(out)), " ")
+	if !ok || !filepath.IsAbs(path) {
+		return "", "", fmt.Errorf("%s says %q of itself, not a version and a path", node, out)
+	}
+	return strings.TrimPrefix(version, "v"), path, nil
 }

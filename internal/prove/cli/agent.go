@@ -206,12 +206,13 @@ func (a *app) agentPrograms(ctx context.Context, d agent.Driver, t agentTarget) 
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range all {
-			if one.Version != "" {
-				return []agent.Installed{one}, nil
-			}
+		switch latest := fmt.Sprintf("holdfast prove --agent %s --agent-version latest", d.Name); {
+		case len(all) == 0:
+			return nil, command.Usage(fmt.Errorf("%s is not installed here", d.Title), "install it for the trial: "+latest)
+		case all[0].Version == "":
+			return nil, command.Usage(all[0].Silent, "try again, or install a version for the trial: "+latest)
 		}
-		return nil, command.Usage(fmt.Errorf("%s is not installed here", d.Title), fmt.Sprintf("install it for the trial: holdfast prove --agent %s --agent-version latest", d.Name))
+		return all[:1], nil
 	}
 	var out []agent.Installed
 	for _, v := range t.versions {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/prove/agent"
 	"holdfast.dev/holdfast/internal/prove/probe"
 	"holdfast.dev/holdfast/internal/prove/report"
@@ -67,7 +68,8 @@ func realTrial(t *testing.T, name, worker string, probes []Probe) Options {
 
 // TestRealAgentsInside asks the newest Claude Code and Codex inside Holdfast for
 // something of each kind, and for all that their MCP server offers: whatever the
-// agent can be asked to do is held and recorded.
+// agent can be asked to do is held and recorded. The programs are those that a user
+// starts by name.
 func TestRealAgentsInside(t *testing.T) {
 	classes := map[string]bool{}
 	var probes []Probe
@@ -77,11 +79,22 @@ func TestRealAgentsInside(t *testing.T) {
 			classes[p.Class] = true
 		}
 	}
-	for _, name := range []string{"claude", "codex"} {
-		t.Run(name, func(t *testing.T) {
-			o := realTrial(t, name, catalogueCommand, probes)
+	// What only the agent's own report records.
+	reported := slices.DeleteFunc(slices.Clone(probes), func(p Probe) bool { return !p.Control && p.ID != "AGT-MCP-WRITE" })
+	for _, tt := range []struct {
+		name, agent string
+		path        func(*testing.T, agent.Installed) string // the directory of the command
+		probes      []Probe
+	}{
+		{"claude that npm installed for its user", "claude", npmGlobal, probes},
+		{"claude that its own installer installed", "claude", ownInstaller, reported},
+		{"codex that npm installed for a project", "codex", npmProject, probes},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := realTrial(t, tt.agent, catalogueCommand, tt.probes)
 			o.Self, o.StepLimit = testenv.Binary(t), 2*time.Minute
-			run, err := Run(t.Context(), Column{Agent: name, Posture: "bare", Inside: "holdfast"}, o)
+			o.Program = found(t, tt.agent, tt.path(t, o.Program))
+			run, err := Run(t.Context(), Column{Agent: tt.agent, Posture: "bare", Inside: "holdfast"}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,13 +105,70 @@ func TestRealAgentsInside(t *testing.T) {
 					t.Errorf("%s is %s: %s", row.ID, row.Verdict, row.Reason)
 				}
 			}
-			for class := range classes {
-				if !held[class] {
-					t.Errorf("nothing of the class %s could be asked for", class)
+			for _, p := range tt.probes {
+				if !held[p.Class] {
+					t.Errorf("nothing of the class %s could be asked for", p.Class)
 				}
 			}
 		})
 	}
+}
+
+// found is the program that is found by its command in a directory.
+func found(t *testing.T, name, dir string) agent.Installed {
+	t.Helper()
+	d, err := agent.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := agent.Find(t.Context(), d, []string{"PATH=" + dir + ":/usr/local/bin:/usr/bin:/bin"}, t.TempDir())
+	if err != nil || len(all) != 1 || all[0].Version != d.Latest {
+		t.Fatalf("%s in %s: %+v, %v", name, dir, all, err)
+	}
+	return all[0]
+}
+
+// npmGlobal lays Claude Code out as `npm install -g` does: the command is a link to
+// claude.exe, which is another name of the program of a package for the platform.
+func npmGlobal(t *testing.T, i agent.Installed) string {
+	dir := t.TempDir()
+	pkg := filepath.Join(dir, "lib/node_modules/@anthropic-ai/claude-code")
+	below, err := filepath.Rel(i.Dir, i.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(pkg, below)
+	for _, err := range []error{
+		os.MkdirAll(filepath.Dir(program), 0o755), os.MkdirAll(filepath.Join(pkg, "bin"), 0o755), os.Mkdir(filepath.Join(dir, "bin"), 0o755),
+		programs.Copy(i.Program, program), os.Link(program, filepath.Join(pkg, "bin/claude.exe")),
+		os.Symlink("../lib/node_modules/@anthropic-ai/claude-code/bin/claude.exe", filepath.Join(dir, "bin/claude")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "bin")
+}
+
+// ownInstaller lays Claude Code out as its own installer does: the command is a link to
+// a file that is called as the version.
+func ownInstaller(t *testing.T, i agent.Installed) string {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "share/claude/versions", i.Version)
+	for _, err := range []error{
+		os.MkdirAll(filepath.Dir(program), 0o755), os.Mkdir(filepath.Join(dir, "bin"), 0o755),
+		programs.Copy(i.Program, program), os.Symlink(program, filepath.Join(dir, "bin/claude")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "bin")
+}
+
+// npmProject is where npm put the command of a package of a project, a script for node.
+func npmProject(_ *testing.T, i agent.Installed) string {
+	return filepath.Join(i.Dir, "node_modules/.bin")
 }
 
 // TestFlips finds the version from which on a verdict holds.

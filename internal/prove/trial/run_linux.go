@@ -130,41 +130,53 @@ func lookPath(name string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// programRoot finds the directory that a preinstalled program needs: for an npm
-// package the one that also holds its dependencies, for other programs their own.
-func programRoot(program agent.Installed) (agent.Installed, error) {
-	if program.Dir != "" {
-		return program, nil
+// programMount is what a trial shows of a program, at agentAt, and the program as the
+// trial sees it. Of an npm install that is node_modules, for what lies beside it may be
+// a project or a home; of another program its directory or, where it needs no
+// interpreter, the file alone, by the name that its user calls.
+func programMount(program agent.Installed) (Mount, agent.Installed, error) {
+	path := program.Program
+	if program.Dir == "" {
+		var err error
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return Mount{}, program, fmt.Errorf("looking for the program of the agent: %w", err)
+		}
 	}
-	path, err := filepath.EvalSymlinks(program.Program)
-	if err != nil {
-		return program, fmt.Errorf("looking for the program of the agent: %w", err)
+	shown := Mount{filepath.Dir(path), agentAt}
+	switch below, ok := paths.Rel(program.Dir, path); {
+	case ok && strings.HasPrefix(below, modules+"/"):
+		shown = Mount{filepath.Join(program.Dir, modules), filepath.Join(agentAt, modules)}
+	case program.Dir != "":
+		shown.From = program.Dir
+	case agent.IsNative(path):
+		shown = Mount{path, filepath.Join(agentAt, filepath.Base(program.Program))}
 	}
-	program.Program, program.Dir = path, filepath.Dir(path)
-	if above, _, ok := strings.Cut(path, "/node_modules/"); ok {
-		program.Dir = filepath.Clean("/" + above)
+	if shown.From == "/" {
+		return Mount{}, program, fmt.Errorf("%s has no directory of its own", path)
 	}
-	if program.Dir == "/" {
-		return program, fmt.Errorf("%s has no directory of its own", path)
-	}
-	return program, nil
+	below, _ := paths.Rel(shown.From, path)
+	program.Program, program.Dir = filepath.Join(shown.To, below), agentAt
+	return shown, program, nil
 }
+
+// Where a trial shows the agent's program and its node.
+const (
+	agentAt = "/opt/agent"
+	nodeAt  = "/opt/node/bin"
+	modules = "node_modules"
+)
 
 // agentLaunch is the agent's launch with a prompt, with the paths of the trial.
 func (r *runner) agentLaunch(prompt string) (agent.Launch, error) {
-	const agentAt, nodeAt = "/opt/agent", "/opt/node/bin"
-	program, err := programRoot(r.o.Program)
+	shown, program, err := programMount(r.o.Program)
 	if err != nil {
 		return agent.Launch{}, err
 	}
-	dir := program.Dir
-	mounts := []Mount{{program.Dir, agentAt}}
-	program.Program = strings.Replace(program.Program, program.Dir, agentAt, 1)
-	program.Dir = agentAt
+	mounts := []Mount{shown}
 	if node := program.Node; node != "" {
-		switch below, ok := paths.Rel(dir, node); {
+		switch below, ok := paths.Rel(shown.From, node); {
 		case ok:
-			program.Node = filepath.Join(agentAt, below)
+			program.Node = filepath.Join(shown.To, below)
 		case !strings.HasPrefix(node, "/usr/"):
 			mounts = append(mounts, Mount{filepath.Dir(node), nodeAt})
 			program.Node = filepath.Join(nodeAt, filepath.Base(node))
