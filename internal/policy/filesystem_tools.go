@@ -24,6 +24,7 @@ type toolchain struct {
 	Root   []string          `yaml:"root"`
 	Show   map[string]string `yaml:"show"`
 	Set    map[string]string `yaml:"set"`
+	Always map[string]string `yaml:"always"`
 	Never  []string          `yaml:"never"`
 }
 
@@ -58,10 +59,15 @@ func (v *view) toolchain(t toolchain) {
 			v.hide(path, "toolchain "+t.Name)
 		}
 	}
+	v.setVariables(t, t.Always, root)
 	if moved {
-		for name, value := range t.Set {
-			v.env = append(v.env, Env{name, strings.ReplaceAll(value, "$ROOT", root), Origin{File: "toolchain " + t.Name}})
-		}
+		v.setVariables(t, t.Set, root)
+	}
+}
+
+func (v *view) setVariables(t toolchain, values map[string]string, root string) {
+	for name, value := range values {
+		v.env = append(v.env, Env{name, strings.ReplaceAll(value, "$ROOT", root), Origin{File: "toolchain " + t.Name}})
 	}
 }
 

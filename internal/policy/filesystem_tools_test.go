@@ -28,7 +28,8 @@ func TestToolchainsComeIntoView(t *testing.T) {
 	} {
 		w.tool("home/u/" + f)
 	}
-	for _, d := range []string{".cargo/registry", "go/pkg/mod", ".cache/go-build", ".npm/_cacache", ".cache/pip", ".local/share/uv/python"} {
+	for _, d := range []string{".cargo/registry", "go/pkg/mod", ".cache/go-build", ".npm/_cacache", ".cache/pip", ".local/share/uv/python",
+		".cache/pypoetry", ".local/share/virtualenvs", ".m2/wrapper", ".yarn/berry/cache", ".nuget/packages", ".local/share/direnv/allow", ".local/share/pnpm/store"} {
 		w.mkdir("home/u/" + d)
 	}
 	secrets := []string{".cargo/credentials.toml", ".npmrc", ".netrc", ".local/share/uv/credentials/x", ".sdkman/etc/config", ".local/share/keyrings/x", ".nvm/versions/node/v22/etc/npmrc"}
@@ -41,6 +42,8 @@ func TestToolchainsComeIntoView(t *testing.T) {
 		"go/pkg/mod": Copy, ".cache/go-build": Copy, ".npm/_cacache": Copy, ".cache/pip": Copy, ".local/bin": Read,
 		".asdf": Read, ".local/share/mise/shims": Read, ".volta/bin": Read, ".sdkman/candidates": Read, ".rbenv": Read,
 		".goenv": Read, ".deno/bin": Read, ".bun/bin": Read, ".local/share/uv/python": Read,
+		".cache/pypoetry": Copy, ".local/share/virtualenvs": Copy, ".m2/wrapper": Copy, ".yarn/berry/cache": Copy, ".nuget/packages": Copy,
+		".local/share/direnv/allow": Read, ".local/share/pnpm": Copy,
 	} {
 		if r := w.rule(p, "home/u/"+path); r.Access != access || !strings.HasPrefix(r.Origin.File, "toolchain ") {
 			t.Errorf("%s is %+v, want %s", path, r, access)
@@ -50,6 +53,11 @@ func TestToolchainsComeIntoView(t *testing.T) {
 		if a := shownBy(p, w.at("home/u/"+f)); a != Hidden {
 			t.Errorf("%s can be seen: %s", f, a)
 		}
+	}
+	if !slices.ContainsFunc(p.Env, func(e Env) bool {
+		return e.Name == "pnpm_config_store_dir" && e.Value == w.at("home/u/.local/share/pnpm/store")
+	}) {
+		t.Errorf("pnpm is not told where its store is: %v", p.Env)
 	}
 }
 

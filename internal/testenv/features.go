@@ -37,11 +37,17 @@ const (
 	Curl         Feature = "curl"
 	Wget         Feature = "wget"
 	Pip          Feature = "pip"
+	PyProjects   Feature = "py-projects" // poetry and pipenv
 	Cargo        Feature = "cargo"
 	JDK          Feature = "jdk"
+	Maven        Feature = "maven" // and what Debian has of its plugins
+	Gradle       Feature = "gradle"
+	Ruby         Feature = "ruby" // with bundler, minitest and rbenv
+	Direnv       Feature = "direnv"
 	Apt          Feature = "apt"
 	OpenSSH      Feature = "openssh"    // client and server
 	FreshRoot    Feature = "fresh-root" // a small system in [FreshRootDir] where packages can be installed
+	JSTools      Feature = "js-tools"   // yarn, pnpm and playwright-core, in [JSToolsDir]
 	Agents       Feature = "agents"     // real agent programs in [AgentsDir], and what their own sandboxes need
 )
 
@@ -50,6 +56,9 @@ const Shm = "/dev/shm"
 
 // FreshRootDir is the directory that [FreshRoot] promises; tools/needs makes it.
 const FreshRootDir = "/var/lib/holdfast-test/root"
+
+// JSToolsDir is the directory that [JSTools] promises; tools/needs makes it.
+const JSToolsDir = "/var/lib/holdfast-test/js"
 
 // SSHServer is a program of [OpenSSH]; it must be called by its path.
 const SSHServer = "/usr/sbin/sshd"
@@ -83,6 +92,12 @@ var known = map[Feature]func() error{
 	Pip:          runs("/usr/bin/python3", "-m", "pip", "--version"),
 	Cargo:        runs("/usr/bin/cargo", "--version"),
 	JDK:          runs("javac", "-version"),
+	Maven:        runs("sh", "-c", "mvn --version && test -d /usr/share/maven-repo/org/apache/maven/plugins/maven-surefire-plugin"),
+	Gradle:       runs("gradle", "--version"),
+	Ruby:         runs("sh", "-c", "bundle --version && ruby -e 'require \"minitest\"' && rbenv --version"),
+	Direnv:       runs("direnv", "version"),
+	PyProjects:   runs("sh", "-c", "poetry --version && pipenv --version"),
+	JSTools:      runs("sh", "-c", "cd "+JSToolsDir+"/node_modules && ls -d @yarnpkg/cli-dist pnpm playwright-core"),
 	Apt:          runs("apt-get", "--version"),
 	OpenSSH:      runs("sh", "-c", "ssh -V && test -x "+SSHServer),
 	FreshRoot:    runs("sh", "-c", "test -x "+FreshRootDir+"/usr/bin/rpm && unshare --version"),

@@ -43,6 +43,14 @@ func TestPrograms(t *testing.T) {
 		{"python multiprocessing", pythonMultiprocessing},
 		{"dev server", devServer},
 		{"chromium", chromium},
+		{"maven", maven},
+		{"gradle", gradle},
+		{"poetry and pipenv", pythonProjects},
+		{"ruby", rubyTools},
+		{"direnv", direnvTool},
+		{"yarn, pnpm and playwright", jsTools},
+		{"version managers", versionManagers},
+		{"secrets of tools", toolSecrets},
 	} {
 		t.Run(row.name, func(t *testing.T) { row.run(t, root) })
 	}
