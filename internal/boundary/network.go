@@ -23,6 +23,10 @@ type Network struct {
 	// arrives: names and the explicit proxy.
 	Intercept bool
 
+	// Optional is whether the launch goes on where none of the rungs works. What is
+	// refused is refused all the same, but fewer programs say why.
+	Optional bool
+
 	// Rungs are the ways to intercept that may be used, in order; the first one
 	// that this host can do is taken. Empty means all, in the order of Rungs.
 	Rungs []Rung
@@ -46,7 +50,7 @@ const (
 	Redirect Rung = "redirect" // nftables NAT: every TCP port, IPv4 and IPv6; the destination is SO_ORIGINAL_DST
 	Tun      Rung = "tun"      // a TUN device and a network stack in the supervisor: every TCP port
 	Ports    Rung = "ports"    // listeners on the ports 22, 80 and 443 of every address; other ports by the explicit proxy only
-	Closed   Rung = "closed"   // nothing is intercepted, and nothing was asked for
+	Closed   Rung = "closed"   // nothing is intercepted: only names and the explicit proxy are answered
 )
 
 // Rungs is the ladder in order.

@@ -38,6 +38,7 @@ const (
 	Wget         Feature = "wget"
 	Pip          Feature = "pip"
 	PyProjects   Feature = "py-projects" // poetry and pipenv
+	Vite         Feature = "vite" // in [ViteDir]
 	Cargo        Feature = "cargo"
 	JDK          Feature = "jdk"
 	Maven        Feature = "maven" // and what Debian has of its plugins
@@ -62,6 +63,9 @@ const JSToolsDir = "/var/lib/holdfast-test/js"
 
 // SSHServer is a program of [OpenSSH]; it must be called by its path.
 const SSHServer = "/usr/sbin/sshd"
+
+// ViteDir is where tools/needs installs vite with npm.
+const ViteDir = "/var/lib/holdfast-test/vite"
 
 var known = map[Feature]func() error{
 	Root:         isRoot,
@@ -89,6 +93,7 @@ var known = map[Feature]func() error{
 	Chromium:     runs("chromium", "--version"),
 	Curl:         runs("curl", "--version"),
 	Wget:         runs("wget", "--version"),
+	Vite:         runs(ViteDir+"/node_modules/.bin/vite", "--version"),
 	Pip:          runs("/usr/bin/python3", "-m", "pip", "--version"),
 	Cargo:        runs("/usr/bin/cargo", "--version"),
 	JDK:          runs("javac", "-version"),

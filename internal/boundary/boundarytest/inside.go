@@ -219,9 +219,9 @@ func daemon(c *console, _ []string) (string, error) {
 	return "", p.Release()
 }
 
-// serve answers one connection on a port of loopback with what it is sent.
+// serve answers one connection on an address with what it is sent.
 func serve(c *console, a []string) (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:"+a[0])
+	l, err := net.Listen("tcp", a[0])
 	if err != nil {
 		return "", err
 	}

@@ -187,9 +187,16 @@ func testContext(t *testing.T, s Subject) {
 }
 
 func testDial(t *testing.T, s Subject) {
+	for _, address := range []string{"127.0.0.1:4711", "[::1]:4711", "0.0.0.0:4711", "[::]:4711"} {
+		t.Run(address, func(t *testing.T) { dials(t, s, address) })
+	}
+}
+
+// dials reaches what is served at a port of loopback, of either family.
+func dials(t *testing.T, s Subject, address string) {
 	r := enter(t, s)
 	r.plan.Publish = []policy.Port{{Host: 4711, Inside: 4711}}
-	p := r.mustStart(r.script("serve\t4711"))
+	p := r.mustStart(r.script("serve\t" + address))
 	p.expect("serving")
 	if _, err := p.Dial(4712); err == nil {
 		t.Error("a port that is not served answered")

@@ -66,7 +66,7 @@ func (b *Backend) startNetwork(ctx context.Context, spec boundary.Spec) (boundar
 		}
 		failures = append(failures, fmt.Sprintf("%s: %v", rung, err))
 	}
-	if spec.Plan.Accepts(policy.Interception) {
+	if spec.Network.Optional || spec.Plan.Accepts(policy.Interception) {
 		return b.start(ctx, spec, boundary.Closed)
 	}
 	return nil, gap(policy.Interception, strings.Join(failures, "; "))
@@ -98,7 +98,7 @@ func gap(g policy.Guarantee, detail string) error {
 func (l *launch) prepare() error {
 	plan := l.spec.Plan
 	l.facts = facts{
-		rung: l.facts.rung, ipv6: hasIPv6(),
+		rung: l.facts.rung, ipv6: hasIPv6(), portal: portalFamily(),
 		uid: os.Getuid(), gid: os.Getgid(),
 		landlock:  landlockABI(),
 		privProc:  true,

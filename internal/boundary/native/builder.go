@@ -31,6 +31,7 @@ type facts struct {
 	tty        bool
 	rung       boundary.Rung // how connections are intercepted
 	ipv6       bool          // the host has it
+	portal     int           // family of the sockets that the portal hands out
 	orphanEnv  []string
 }
 

@@ -146,7 +146,7 @@ func (b *builder) portal() {
 
 	b.placeLabel(loop)
 	b.call("wait for a request", unix.SYS_READ, []any{fdPortal, buf, 8}, goIfZero(end))
-	b.call("inner socket", unix.SYS_SOCKET, []any{unix.AF_INET, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, into(sock))
+	b.call("inner socket", unix.SYS_SOCKET, []any{b.facts.portal, unix.SOCK_STREAM | unix.SOCK_CLOEXEC, 0}, into(sock))
 	b.call("hand out socket", unix.SYS_SENDMSG, []any{fdPortal, msg, 0})
 	b.closeFD(sock)
 	b.goTo(loop)

@@ -3,6 +3,7 @@
 package native
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,18 +12,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dial connects to a TCP port that is served inside on 127.0.0.1. The socket is
-// made inside and handed out, so neither side enters the other's network.
+// Dial connects to a TCP port that is served inside on the loopback, of IPv4 or of
+// IPv6: what listens on "localhost" listens on either. The sockets are made inside and
+// handed out, so neither side enters the other's network.
 func (p *process) Dial(port int) (io.ReadWriteCloser, error) {
+	loopback4 := &unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}} // ::ffff:127.0.0.1
+	loopback6 := &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}
+	if p.family == unix.AF_INET {
+		return p.connect(&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}, port)
+	}
+	c, err := p.connect(loopback4, port)
+	if errors.Is(err, unix.ECONNREFUSED) {
+		return p.connect(loopback6, port)
+	}
+	return c, err
+}
+
+// connect makes a socket inside and connects it.
+func (p *process) connect(to unix.Sockaddr, port int) (io.ReadWriteCloser, error) {
 	f, err := p.innerSocket()
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close() // FileConn has a descriptor of its own
-	if err := unix.Connect(int(f.Fd()), &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Connect(int(f.Fd()), to); err != nil {
 		return nil, fmt.Errorf("connecting to port %d inside: %w", port, err)
 	}
 	return net.FileConn(f)
+}
+
+// portalFamily is the family of the portal's sockets: AF_INET6, which connects to
+// addresses of both (ipv6(7)), unless this kernel is without. Whether the host has
+// addresses of IPv6 does not matter: the inner network has its own loopback.
+func portalFamily() int {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return unix.AF_INET
+	}
+	unix.Close(fd)
+	return unix.AF_INET6
 }
 
 // innerSocket asks the portal for a TCP socket of the inner network.

@@ -90,7 +90,7 @@ func (l *launch) execute(files []*os.File) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &process{janitor: proc, name: l.spec.Argv[0], limits: l.spec.Plan.Limits, control: l.control, goodbye: l.janitor, portal: l.portal,
+	p := &process{janitor: proc, name: l.spec.Argv[0], limits: l.spec.Plan.Limits, control: l.control, goodbye: l.janitor, portal: l.portal, family: l.facts.portal,
 		groups: l.facts.cgroups, changes: make(chan boundary.State, 8), done: make(chan struct{}), cleaned: make(chan struct{}), firstfd: -1}
 	l.started = true
 	p.in, p.out, p.err = l.outer[0], l.outer[1], l.outer[2]

@@ -23,6 +23,7 @@ type process struct {
 	control  *os.File // status reports
 	goodbye  *os.File // closed, or written to, to end everything
 	portal   *os.File
+	family   int // of the sockets of the portal
 	in       *os.File
 	out, err *os.File
 	terminal *os.File

@@ -10,24 +10,36 @@ import (
 	"strconv"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Listen opens published ports on the host's loopback, before anything is started:
+// Listen opens published ports on the host's loopback, of IPv4 and IPv6, before anything is started:
 // if one of them is taken, nothing starts.
 func Listen(publish []policy.Port) (*Ports, error) {
 	p := &Ports{open: map[io.Closer]bool{}, inside: map[net.Listener]int{}}
 	for _, port := range publish {
-		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port.Host)))
-		if err != nil {
-			p.Close()
-			return nil, &PortError{Port: port, Err: err}
+		for _, address := range []string{"127.0.0.1", "::1"} { // a client of "localhost" may try one alone
+			l, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(port.Host)))
+			if address == "::1" && withoutIPv6(err) {
+				continue
+			}
+			if err != nil {
+				p.Close()
+				return nil, &PortError{Port: port, Err: err}
+			}
+			p.track(l)
+			p.inside[l] = port.Inside
 		}
-		p.track(l)
-		p.inside[l] = port.Inside
 	}
 	return p, nil
+}
+
+// withoutIPv6 reports whether a host has no loopback of IPv6.
+func withoutIPv6(err error) bool {
+	return errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT)
 }
 
 // PortError means that a port cannot be published.

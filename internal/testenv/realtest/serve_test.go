@@ -1,7 +1,9 @@
 package realtest
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -85,4 +87,72 @@ func chromium(t *testing.T, root string) {
 	p.write(map[string]string{"page.html": "<!doctype html><title>t</title><p id=p>before</p><script>p.textContent = 'computed ' + (6 * 7)</script>"})
 	out := p.inside(`chromium --headless --no-sandbox --disable-gpu --dump-dom "file://$PWD/page.html" 2>chromium.log`)
 	contains(t, out, "computed 42")
+}
+
+// vite runs the development server of that name as users do, and meets it through a
+// published port, at both loopbacks of the host: a page, and the WebSocket by which a
+// change of a file gets to the browser.
+func vite(flags string) func(*testing.T, string) {
+	return func(t *testing.T, root string) {
+		t.Parallel()
+		p := newFixture(t, root, testenv.Node, testenv.Vite)
+		p.bare(`cp -r "$0"/. .`, testenv.ViteDir)
+		p.write(map[string]string{
+			"index.html": "<!doctype html><script type=module src=/main.js></script>\n",
+			"main.js":    "import.meta.hot.accept()\n",
+		})
+		port := freePort(t)
+		ctx, cancel := context.WithTimeout(context.Background(), slow)
+		t.Cleanup(cancel)
+		cmd := p.command(ctx, testenv.Binary(t), "run", "--publish", fmt.Sprintf("%d:5173", port), "--", "sh", "-c", "exec node_modules/.bin/vite "+flags)
+		var out strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			cmd.Process.Signal(syscall.SIGTERM)
+			cmd.Wait() // by the signal
+			if t.Failed() {
+				t.Log(out.String())
+			}
+		})
+		contains(t, get(t, port, "/"), "src=/main.js")
+		contains(t, get(t, port, "/main.js"), "import.meta.hot")
+		_, token, _ := strings.Cut(get(t, port, "/@vite/client"), `wsToken = "`)
+		token, _, _ = strings.Cut(token, `"`)
+		for _, address := range []string{"127.0.0.1", "::1"} {
+			c, err := net.Dial("tcp", net.JoinHostPort(address, fmt.Sprint(port)))
+			if errors.Is(err, syscall.EADDRNOTAVAIL) && address == "::1" {
+				continue // this host is without
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(time.Minute))
+			fmt.Fprintf(c, "GET /?token=%s HTTP/1.1\r\nHost: localhost:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+				"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: vite-hmr\r\nOrigin: http://localhost:%d\r\n\r\n", token, port, port)
+			heard := bufio.NewReader(c)
+			for _, want := range []string{"HTTP/1.1 101", `"type":"connected"`, `"path":"/main.js"`} {
+				readUntil(t, heard, want)
+				if strings.Contains(want, "connected") {
+					p.write(map[string]string{"main.js": "import.meta.hot.accept() // for " + address + "\n"})
+				}
+			}
+		}
+	}
+}
+
+// readUntil reads until it has seen a text.
+func readUntil(t *testing.T, r *bufio.Reader, text string) {
+	t.Helper()
+	var seen strings.Builder
+	for !strings.Contains(seen.String(), text) {
+		b, err := r.ReadByte()
+		if err != nil {
+			t.Fatalf("%q is not in %q: %v", text, seen.String(), err)
+		}
+		seen.WriteByte(b)
+	}
 }
