@@ -82,6 +82,17 @@ func checkPath(path string, trees []string) error {
 	return nil
 }
 
+// ReadUnchangeable reads a file of at most so many bytes that belongs to the user or to
+// root, that others cannot write to, and that nothing in the trees leads to. Another may
+// not decide what is in it: one in the trees is an error.
+func ReadUnchangeable(path string, trees []string, most int64) ([]byte, error) {
+	if err := checkPath(path, trees); err != nil {
+		return nil, err
+	}
+	data, _, err := readOwned(path, true, most)
+	return data, err
+}
+
 // roots are trees with the files that are their roots, by whatever path these are reached.
 type roots []root
 

@@ -43,9 +43,5 @@ func (s *fileSource) read() ([]byte, error) {
 	if len(s.options) > 0 { // the secret is a part of it
 		most = policy.MaxFile
 	}
-	if err := checkPath(s.path, s.writable); err != nil {
-		return nil, err
-	}
-	data, _, err := readOwned(s.path, true, most)
-	return data, err
+	return ReadUnchangeable(s.path, s.writable, most)
 }

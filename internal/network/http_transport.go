@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"sync"
@@ -21,7 +22,7 @@ const (
 type web struct {
 	mu     sync.Mutex
 	to     map[upstreamKey]sender
-	roots  *Roots
+	roots  *x509.CertPool
 	opened map[string]bool // hosts that a secret went to
 	lent   atomic.Int64    // secrets, so far
 	masks  *masks          // of the first so many that were issued:
@@ -83,17 +84,17 @@ func (h *httpConn) transport(p Permit) (http.RoundTripper, error) {
 	return t, nil
 }
 
-func (e *Engine) roots() (*Roots, error) {
-	if e.config.Roots != nil {
-		return e.config.Roots, nil
+func (e *Engine) roots() (*x509.CertPool, error) {
+	if e.config.Roots == nil {
+		return x509.NewCertPool(), nil
 	}
-	return HostRoots()
+	return e.config.Roots.pool()
 }
 
 // newTransport speaks to one destination. Where it dials is the destination,
 // whatever a request says; a client of HTTP/1.1 is given HTTP/1.1 upstream, so
 // that what it upgrades or streams means the same there.
-func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots *Roots) *http.Transport {
+func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots *x509.CertPool) *http.Transport {
 	t := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			c, err := e.dial.Dial(ctx, d, p)
@@ -117,7 +118,7 @@ func newTransport(e *Engine, d Destination, p Permit, secure, http2 bool, roots 
 		ForceAttemptHTTP2:      http2,
 	}
 	if secure {
-		t.TLSClientConfig = &tls.Config{RootCAs: roots.pool, ServerName: d.Name, MinVersion: tls.VersionTLS12}
+		t.TLSClientConfig = &tls.Config{RootCAs: roots, ServerName: d.Name, MinVersion: tls.VersionTLS12}
 	}
 	if http2 {
 		t.TLSClientConfig.VerifyConnection = requireHTTP2

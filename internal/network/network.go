@@ -43,7 +43,7 @@ type Config struct {
 	// Lookup resolves a name outside, nil for the host's resolver. The addresses are
 	// checked when they are dialled, whatever returned them.
 	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
-	// Roots verify upstream servers; nil for the host's.
+	// Roots verify upstream servers; nil trusts none.
 	Roots *Roots
 }
 

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// Bundle is the path of the roots that are trusted inside when TLS is terminated: those
-// of the host, and the session's own.
+// Bundle is the path of the roots that are trusted inside: those of the host, and the
+// session's own.
 const Bundle = "/etc/holdfast/ca-bundle.pem"
 
 // hostBundles is where distributions keep their roots: Debian, Fedora and its
@@ -62,39 +62,23 @@ var trustVariables = []string{
 	"SSL_CERT_FILE", // also read by uv
 }
 
-// Roots are the certificates that upstream servers are verified with.
-type Roots struct{ pool *x509.CertPool }
-
-// HostRoots are those of the host.
-func HostRoots() (*Roots, error) {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		return nil, fmt.Errorf("reading the host's root certificates: %w", err)
-	}
-	return &Roots{pool}, nil
-}
-
 // Trust returns what makes programs inside trust the authority in addition to the
-// host's own roots: files to lay over the host's, and variables. Call it only if TLS is
-// terminated.
-func Trust(a *Authority) ([]boundary.File, []policy.Env, error) {
-	return trustAt("/", a)
+// host's roots: files to lay over the host's, and variables. The store of Java takes
+// longer to make than all the rest, and java says whether it is.
+func (r *Roots) Trust(a *Authority, java bool) ([]boundary.File, []policy.Env, error) {
+	return r.trustAt("/", a, java)
 }
 
 // trustAt is Trust for a host whose files are below root.
-func trustAt(root string, a *Authority) ([]boundary.File, []policy.Env, error) {
-	host, found, err := readBundles(root)
-	if err != nil {
-		return nil, nil, err
-	}
-	bundle := append(bytes.TrimRight(host, "\n"), '\n')
+func (r *Roots) trustAt(root string, a *Authority, java bool) ([]boundary.File, []policy.Env, error) {
+	bundle := append(bytes.TrimRight(r.bundle, "\n"), '\n')
 	bundle = append(bytes.TrimLeft(bundle, "\n"), a.PEM()...)
 	files := []boundary.File{{Path: Bundle, Content: bundle}}
-	for _, path := range found {
+	for _, path := range r.found {
 		files = append(files, boundary.File{Path: path, Content: bundle})
 	}
 	stores := resolveAll(root, javaStores)
-	if len(stores) > 0 {
+	if java && len(stores) > 0 {
 		store, err := javaStore(bundle)
 		if err != nil {
 			return nil, nil, err
@@ -105,7 +89,7 @@ func trustAt(root string, a *Authority) ([]boundary.File, []policy.Env, error) {
 	}
 	var env []policy.Env
 	for _, name := range trustVariables {
-		env = append(env, policy.Env{Name: name, Value: Bundle, Origin: policy.Origin{File: "terminated TLS"}})
+		env = append(env, policy.Env{Name: name, Value: Bundle, Origin: policy.Origin{File: "certificates"}})
 	}
 	return files, env, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/testenv"
 )
@@ -23,7 +24,7 @@ func rootsOf(t testing.TB, bundle []byte) *Roots {
 	if !pool.AppendCertsFromPEM(bundle) {
 		t.Fatal("no certificate in the bundle")
 	}
-	return &Roots{pool}
+	return &Roots{pool: func() (*x509.CertPool, error) { return pool, nil }}
 }
 
 func TestAuthority(t *testing.T) {
@@ -31,19 +32,19 @@ func TestAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := rootsOf(t, a.PEM())
+	roots, _ := rootsOf(t, a.PEM()).pool()
 	for _, name := range []string{"api.example.org", "192.0.2.7", "2001:db8::1", strings.Repeat("a.", 40) + "example.org"} {
 		c, err := a.certificate(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots.pool, DNSName: name}); err != nil {
+		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: name}); err != nil {
 			t.Errorf("the certificate of %s: %v", name, err)
 		}
 		if again, _ := a.certificate(name); again != c {
 			t.Errorf("the certificate of %s is made twice", name)
 		}
-		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots.pool, DNSName: "evil.example.net"}); err == nil {
+		if _, err := c.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "evil.example.net"}); err == nil {
 			t.Errorf("the certificate of %s is good for another name", name)
 		}
 	}
@@ -99,7 +100,14 @@ func TestTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, env, err := trustAt(root, session)
+	trustAt := func(root string) ([]boundary.File, []policy.Env, error) {
+		r, warnings, err := rootsAt(root, RootsConfig{Getenv: func(string) string { return "" }})
+		if err != nil || len(warnings) > 0 {
+			t.Fatal(warnings, err)
+		}
+		return r.trustAt(root, session, true)
+	}
+	files, env, err := trustAt(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +133,7 @@ func TestTrust(t *testing.T) {
 	if len(env) < 14 || !slices.IsSortedFunc(env, func(a, b policy.Env) int { return strings.Compare(a.Name, b.Name) }) {
 		t.Errorf("variables: %v", env)
 	}
-	if files, _, err := trustAt(t.TempDir(), session); err != nil || len(files) != 1 {
+	if files, _, err := trustAt(t.TempDir()); err != nil || len(files) != 1 {
 		t.Errorf("on a host without roots: %d files (%v)", len(files), err)
 	}
 }

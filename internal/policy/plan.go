@@ -101,6 +101,7 @@ type Additions struct {
 	HardLinks []Protected
 	Hidden    []Protected
 	Env       []Env // a variable that the plan sets already stays as it is
+	Certs     []Env // variables that name certificates, which lie elsewhere inside: each takes the place of the one that the plan sets
 	Notes     []string
 }
 
@@ -141,6 +142,11 @@ func (p Plan) With(a Additions) (Plan, error) {
 		}
 		if !slices.ContainsFunc(out.Env, func(have Env) bool { return have.Name == e.Name }) {
 			out.Env = append(out.Env, e)
+		}
+	}
+	for _, e := range a.Certs {
+		if i := slices.IndexFunc(out.Env, func(have Env) bool { return have.Name == e.Name }); i >= 0 {
+			out.Env[i] = e
 		}
 	}
 	return out, nil

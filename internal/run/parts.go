@@ -52,7 +52,7 @@ func (r *running) newEgress() (*egress.Egress, error) {
 	t := r.task
 	return egress.New(egress.Config{
 		Plan: t.Plan, Session: r.session.Name(), Bus: r.bus, Rules: t.rules, Grants: t.Grants, Learn: t.Learn, Rungs: t.Rungs, Unset: t.Unset,
-		Decoys: r.sensors.Decoys(), Client: r.sensors.Client,
+		Decoys: r.sensors.Decoys(), Client: r.sensors.Client, Getenv: t.Getenv,
 	})
 }
 

@@ -44,6 +44,8 @@ type Task struct {
 	Grace      time.Duration         // how long the command has to end after SIGTERM; 0 is 10 s
 	Unset      func(string) error    // takes a variable that holds a secret out of this process's environment; nil when that is not to be done
 
+	Getenv func(string) string // the user's environment, of which the variables that name certificates are read; nil for an empty one
+
 	Tools reports.Tools // how agents inside report their tool calls
 
 	// Rungs are the ways to intercept connections that may be used; empty for all.
@@ -245,7 +247,7 @@ func (r *running) launch(ctx context.Context) (boundary.Process, error) {
 	if err := r.egress.AddTo(&spec); err != nil {
 		return nil, err
 	}
-	r.intercepts = spec.Network.Intercept
+	r.intercepts = !spec.Network.Optional
 	if err := t.Tools.AddTo(&spec); err != nil {
 		return nil, err
 	}

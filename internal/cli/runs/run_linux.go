@@ -90,7 +90,7 @@ func New(world *command.App, options policy.Options, argv []string) (*run.Task, 
 		Backend: backend, Plan: plan, Argv: argv, State: options.Host.State, Streams: a.streams(),
 		Version: command.Release(), Build: command.Build(), Notify: a.notify, Progress: a.settling,
 		Log: filepath.Join(options.Host.State, "log"), Keys: filepath.Join(options.Host.State, "keys"),
-		Grants: filepath.Join(options.Host.State, "grants"), Unset: os.Unsetenv,
+		Grants: filepath.Join(options.Host.State, "grants"), Unset: os.Unsetenv, Getenv: a.Lookup,
 		Replan: func() (policy.Plan, error) {
 			_, plan, err := plans.Compile(options)
 			return plan, err

@@ -46,15 +46,18 @@ type Config struct {
 	Unset   func(string) error // removes a secret variable from the environment of this process; nil for not
 	Decoys  []Decoy            // secrets that no honest program sends
 	Client  func(local, remote netip.AddrPort) event.Process
+	Getenv  func(string) string // the user's environment, which can name certificates
 }
 
 // Egress decides about the connections of a run, and the credentials that they may
 // carry.
 type Egress struct {
 	config      Config
-	authority   *network.Authority // nil when no TLS is terminated
+	authority   *network.Authority
 	files       []boundary.File
 	environment []policy.Env
+	roots       *network.Roots
+	warnings    []string            // about certificates
 	leases      *credentials.Broker // nil when the plan has no credentials
 
 	mu     sync.Mutex // guards what follows
@@ -65,6 +68,9 @@ type Egress struct {
 
 // New prepares what the launch needs to know of it. Nothing listens yet.
 func New(c Config) (*Egress, error) {
+	if c.Getenv == nil {
+		c.Getenv = func(string) string { return "" }
+	}
 	e := &Egress{config: c}
 	if len(c.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
@@ -81,33 +87,53 @@ func New(c Config) (*Egress, error) {
 		}
 		e.environment = append(e.environment, leases.Placeholders()...)
 	}
-	if c.Learn == network.Off && !slices.ContainsFunc(c.Plan.Allow, func(r policy.HostRule) bool { return r.Inspect }) {
-		return e, nil
-	}
-	var err error
-	if e.authority, err = network.NewAuthority(); err == nil {
-		var trust []policy.Env
-		e.files, trust, err = network.Trust(e.authority)
-		e.environment = append(e.environment, trust...)
-		e.environment = append(e.environment, agentTrust(c.Plan)...)
-	}
-	if err != nil {
+	if err := e.prepareTrust(); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing to terminate TLS: %w", err), e.Close())
 	}
 	return e, nil
 }
 
+// prepareTrust makes the authority of the run, and what has the inside trust it and
+// whatever the user's programs trust.
+func (e *Egress) prepareTrust() (err error) {
+	if e.authority, err = network.NewAuthority(); err != nil {
+		return err
+	}
+	writable := workspace.WritableTrees(e.config.Plan)
+	read := func(path string, most int64) ([]byte, error) {
+		return credentials.ReadUnchangeable(path, writable, most)
+	}
+	e.roots, e.warnings, err = network.HostRoots(network.RootsConfig{Getenv: e.config.Getenv, Read: read, Unset: e.config.Unset})
+	if err != nil {
+		return err
+	}
+	// What is refused, Java may take for a certificate that is not valid.
+	java := e.roots.Added || e.config.Learn != network.Off || slices.ContainsFunc(e.config.Plan.Allow, func(r policy.HostRule) bool { return r.Inspect })
+	files, trust, err := e.roots.Trust(e.authority, java)
+	e.files = files
+	e.environment = append(e.environment, trust...)
+	e.environment = append(e.environment, agentTrust(e.config.Plan)...)
+	return err
+}
+
 // AddTo adds to the launch what the network needs there. What the user set in
 // the environment stays.
 func (e *Egress) AddTo(spec *boundary.Spec) error {
-	plan, err := spec.Plan.With(policy.Additions{Env: e.environment})
+	var instead []policy.Env // of what names certificates outside; what was given another value stays
+	for _, v := range e.environment {
+		outside := e.config.Getenv(v.Name)
+		if outside != "" && network.NamesRoots(v.Name) && slices.ContainsFunc(spec.Plan.Env, func(have policy.Env) bool { return have.Name == v.Name && have.Value == outside }) {
+			instead = append(instead, v)
+		}
+	}
+	plan, err := spec.Plan.With(policy.Additions{Env: e.environment, Certs: instead})
 	if err != nil {
 		return err
 	}
 	spec.Plan = plan
 	spec.Files = append(spec.Files, e.files...)
-	intercept := len(plan.Allow) > 0 || e.config.Learn != network.Off || e.config.Rules.Intercept()
-	spec.Network = &boundary.Network{Intercept: intercept, Rungs: e.config.Rungs, Open: e.open}
+	needed := len(plan.Allow) > 0 || e.config.Learn != network.Off || e.config.Rules.Intercept()
+	spec.Network = &boundary.Network{Intercept: true, Optional: !needed, Rungs: e.config.Rungs, Open: e.open}
 	for _, p := range plan.HostPorts {
 		spec.Network.HostPorts = append(spec.Network.HostPorts, p.Inside)
 	}
@@ -124,7 +150,7 @@ func (e *Egress) open(doors boundary.Doors) error {
 		return err
 	}
 	config := network.Config{
-		Session: e.config.Session, Allow: e.config.Plan.Allow, Authority: e.authority,
+		Session: e.config.Session, Allow: e.config.Plan.Allow, Authority: e.authority, Roots: e.roots,
 		Sink: e.config.Bus.Sensor(event.Egress), Learn: e.config.Learn,
 		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, MayConcern: e.config.Rules.MayConcern, Client: e.config.Client,
 	}
@@ -175,15 +201,10 @@ func (e *Egress) Serving() bool {
 // Reload lets other rules hold for what is asked from now on. What the boundary
 // was started with cannot change: a rule that needs more is an error.
 func (e *Egress) Reload(plan policy.Plan) error {
-	for _, r := range plan.Allow {
-		if r.Inspect && e.authority == nil {
-			return fmt.Errorf("%s (%s) needs TLS terminated, and this run was started without a certificate for that", r.Host, r.Origin)
-		}
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.rung == boundary.Closed && len(plan.Allow) > 0 {
-		return errors.New("this run was started without any allowed destination, so that only programs that use its proxy could connect")
+		return errors.New("connections of this run are not intercepted, so that only programs that use its proxy could connect")
 	}
 	return e.engine.Reload(plan.Allow)
 }
@@ -200,14 +221,15 @@ type Summary struct {
 func (e *Egress) Finish() (sum Summary, warnings []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	warnings = e.warnings
 	if e.engine == nil {
-		return Summary{}, nil
+		return Summary{}, warnings
 	}
 	if err := e.end(); err != nil {
 		warnings = append(warnings, err.Error())
 	}
 	sum = Summary{e.rung, e.engine.Refusals(), e.engine.Unreachable(), e.engine.Observations()}
-	if e.rung != boundary.TProxy && e.rung != boundary.Closed {
+	if e.rung != boundary.TProxy && e.rung != boundary.Closed && len(e.config.Plan.Allow) > 0 {
 		warnings = append(warnings, fmt.Sprintf("connections were intercepted by %q: holdfast doctor says why not by %q", e.rung, boundary.TProxy))
 	}
 	return sum, warnings

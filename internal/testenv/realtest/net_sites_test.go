@@ -29,6 +29,7 @@ const (
 	streamHost   = "streams.example.org"
 	otherHost    = "other.example.org"
 	impostorHost = "impostor.example.org"
+	companyHost  = "company.example.org"  // has a certificate of a company's own authority
 	sixHost      = "six.example.org"      // has no IPv4 address
 	intranetHost = "intranet.example.org" // has a private address
 	metadataHost = "metadata.example.org" // has the address of a cloud's metadata service

@@ -36,6 +36,7 @@ var addresses = map[string]string{
 	sixHost:      "2606:2800:21f:cb07::10",
 	intranetHost: "10.9.8.7",
 	metadataHost: "169.254.169.254",
+	companyHost:  "93.184.215.21",
 }
 
 // world is what runs on the other side of the private network.
