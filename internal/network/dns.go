@@ -30,6 +30,7 @@ type nameServer struct {
 	record       func(nameQuery) error   // an error refuses the query
 	carriesDecoy func(query []byte) bool // reports whether a query must be refused; nil for none
 	mayAsk       func() bool             // whether a human can be asked about a host that no rule names; nil for never
+	turnsAway    bool                    // whether connections to refused names arrive, and are answered
 
 	perSecond int
 	now       func() time.Time
@@ -231,6 +232,7 @@ func (s *nameServer) findName(name, kind string, qtype uint16) dnsAnswer {
 		return s.give(seen, wildName, qtype)
 	}
 	reason, nearest := rules.nearest(name, 0)
+	f := dnsAnswer{code: dns.RcodeNameError}
 	if s.mayAsk != nil && askable(name) && s.mayAsk() {
 		err := s.guard.admitAsked(name)
 		if err == nil {
@@ -238,11 +240,36 @@ func (s *nameServer) findName(name, kind string, qtype uint16) dnsAnswer {
 			return s.give(seen, askedName, qtype)
 		}
 		reason += "; nobody is asked: " + err.Error()
+	} else {
+		f = s.turnAway(name, qtype)
 	}
-	f := blockedAnswer(dns.RcodeNameError, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0)))
+	f.ede, f.text = dns.ExtendedErrorCodeBlocked, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0))
 	f.seen = &nameQuery{Name: name, Type: kind, Reason: reason, Rule: nearest, Flagged: true}
 	return f
 }
+
+// turnAway answers for a name that is refused. Clients take a name that does not exist
+// for a network that is broken: npm tries again for 70 seconds, and none shows why. So it
+// has an address, like one that is allowed, and the connection is refused in words.
+// Names that exist nowhere (RFC 6761, RFC 7686), that have no dot, or are one too many,
+// do not exist.
+func (s *nameServer) turnAway(name string, qtype uint16) dnsAnswer {
+	if !s.turnsAway || !askable(name) || nowhere[name[strings.LastIndexByte(name, '.')+1:]] {
+		return dnsAnswer{code: dns.RcodeNameError}
+	}
+	a, err := s.names.Address(name, refusedName)
+	switch {
+	case err != nil:
+		return dnsAnswer{code: dns.RcodeNameError}
+	case qtype != dns.TypeA:
+		return dnsAnswer{}
+	}
+	return dnsAnswer{address: a}
+}
+
+// nowhere are the top-level domains below which the public network has no name, and
+// which tests of programs rely on for that.
+var nowhere = map[string]bool{"example": true, "invalid": true, "onion": true}
 
 // give answers with the address of a name that is admitted.
 func (s *nameServer) give(seen *nameQuery, as nameClass, qtype uint16) dnsAnswer {

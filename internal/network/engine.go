@@ -314,6 +314,7 @@ func (e *Engine) connectParts() {
 	guard := newNameGuard(e.limits)
 	e.server = newNameServer(e.rules.Load, e.names, guard, e.config.Learn, e.limits, e.recordQuery)
 	e.server.carriesDecoy = e.decoyInQuery
+	e.server.turnsAway = len(e.config.Doors.TCP)+len(e.config.Listeners) > 0
 	e.server.mayAsk = func() bool { return e.mayAsk(event.KindConnect) }
 	e.dial = newDialer(e.config.Lookup, guard, e.limits)
 	if e.config.Learn == Observe {

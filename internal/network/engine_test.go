@@ -51,7 +51,7 @@ func TestWhatIsNotPermittedIsRefused(t *testing.T) {
 		reason string
 		flag   string
 	}{
-		{"HTTP to an unmapped address gets a line", "93.184.216.9:80", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "403 Forbidden", "no name maps to that address", "--allow 93.184.216.9:80"},
+		{"HTTP to an unmapped address gets a line", "93.184.216.9:80", "GET / HTTP/1.1\r\nHost: x\r\n\r\n", "403 holdfast refused 93.184.216.9:80: no name maps", "no name maps to that address", "--allow 93.184.216.9:80"},
 		{"other bytes to an unmapped address are reset", "93.184.216.9:25", "EHLO", "", "no name maps to that address", "--allow 93.184.216.9:25"},
 		{"a silent client is reset", "93.184.216.9:22", "", "", "no name maps to that address", "--allow 93.184.216.9:22"},
 		{"the pool of synthetic addresses leads nowhere by itself", "198.18.255.1:443", "\x16\x03\x01", "", "no name maps to that address", ""},

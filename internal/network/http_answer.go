@@ -113,17 +113,17 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 		}
 	}
 	if cause := context.Cause(r.Context()); cause == errOutdated || cause == errLapsed || cause == errUnrecorded { // recorded by the code that ended it
-		writeLine(w, http.StatusForbidden, "holdfast refused the request: "+cause.Error())
+		writeLine(w, r, http.StatusForbidden, "holdfast refused the request: "+cause.Error())
 		return
 	}
 	if x.guard != nil {
 		if bad := x.guard.broken(); bad != nil { // recorded when it was found
-			writeLine(w, bad.status, "holdfast refused the request: "+bad.reason)
+			writeLine(w, r, bad.status, "holdfast refused the request: "+bad.reason)
 			return
 		}
 	}
 	if d, ok := x.engine.refuseDial(x.to, &reworded{err, x.explain(err)}, forRequest(r.Method, x.path)); ok {
-		writeLine(w, http.StatusForbidden, d.Line())
+		writeLine(w, r, http.StatusForbidden, d.Line())
 		return
 	}
 	if why := untrusted(err); why != "" {
@@ -135,7 +135,7 @@ func (x *exchange) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if isTimeout(err) {
 		status = http.StatusGatewayTimeout
 	}
-	writeLine(w, status, fmt.Sprintf("holdfast got no answer from %s: %s", x.authority(), why))
+	writeLine(w, r, status, fmt.Sprintf("holdfast got no answer from %s: %s", x.authority(), why))
 }
 
 // untrusted says what is wrong with an upstream's certificate, or "".

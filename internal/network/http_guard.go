@@ -263,7 +263,7 @@ func (g *guard) refuse(bad *denial) error {
 	if kind := g.conn.engine.decoyIn(g.held); kind != "" {
 		g.conn.engine.decoySent(g.conn.to.String(), kind, "in a request that is refused", g.conn.to.Door, "")
 	}
-	writeAndClose(g.Conn, plainAnswer(bad.status, line))
+	writeAndClose(g.Conn, plainAnswer(bad.status, line, noField))
 	g.err = io.EOF
 	return g.err
 }

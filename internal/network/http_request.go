@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -305,21 +306,22 @@ func (x *exchange) refuse(r *http.Request, d *denial) {
 	opts := append([]refusalOption{forRequest(r.Method, printable(x.path))}, d.opts...)
 	line := x.engine.refuse(x.to, d.reason, opts...).Line()
 	x.answer.refused = true
-	writeLine(x.answer, d.status, line)
+	writeLine(x.answer, r, d.status, line)
 }
 
-// writeLine answers in one line.
-func writeLine(w http.ResponseWriter, status int, line string) {
+// writeLine answers r in one line.
+func writeLine(w http.ResponseWriter, r *http.Request, status int, line string) {
+	status, kind, body := answerFor(r.Header.Get, status, line)
 	h := w.Header()
 	clear(h)
-	h.Set("Content-Type", "text/plain; charset=utf-8")
-	h.Set("Content-Length", strconv.Itoa(len(line)+1))
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	if a, ok := w.(*responseWriter); !ok || !a.streams {
 		h.Set("Connection", "close") // what of the request was not read is not read any more
 	}
 	w.WriteHeader(status)
-	fmt.Fprintln(w, line)
+	io.WriteString(w, body)
 }
 
 // pass sends the request upstream and the answer back.

@@ -24,7 +24,7 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 	h, c, err := readHello(c)
 	c.SetReadDeadline(time.Time{})
 	if err != nil {
-		e.badHello(c, d, err)
+		e.badHello(ctx, c, d, err)
 		return
 	}
 	if why := confirms(h, d); why != "" {
@@ -43,19 +43,21 @@ func (e *Engine) serveTLS(ctx context.Context, c net.Conn, d Destination, p Perm
 	}
 	up, err := e.dial.Dial(ctx, d, p)
 	if err != nil {
-		e.refuseDial(d, err) // other errors are failures of upstream, not decisions
-		abort(c)
+		if r, decided := e.refuseDial(d, err); decided {
+			e.turnAway(ctx, c, r)
+		} else {
+			abort(c)
+		}
 		return
 	}
 	e.relay(ctx, c, up, nil) // the byte counts show why it ended, and there is no one to report to
 }
 
 // badHello records an invalid hello, and reports it in the client's protocol.
-func (e *Engine) badHello(c net.Conn, d Destination, err error) {
+func (e *Engine) badHello(ctx context.Context, c net.Conn, d Destination, err error) {
 	switch {
 	case errors.Is(err, errNotTLS):
-		e.refuse(d, err.Error(), unflagged)
-		abort(c)
+		e.turnAway(ctx, c, e.refuse(d, err.Error(), unflagged))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		// It sent nothing and went: a port scan is not an attempt.
 	case isTimeout(err):

@@ -87,11 +87,11 @@ func (e *Engine) intercept(ctx context.Context, c net.Conn, destination func(net
 	}
 	reason := e.resolve(&d, at.Addr())
 	if reason != "" {
-		e.turnAway(c, e.refuse(d, reason))
+		e.turnAway(ctx, c, e.refuse(d, reason))
 		return
 	}
 	e.dispatch(ctx, c, d, responder{
-		deny: func(r Refusal) { e.turnAway(c, r) },
+		deny: func(r Refusal) { e.turnAway(ctx, c, r) },
 		fail: func(error) { abort(c) },
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -95,6 +96,15 @@ func (e *Engine) Refusals() []Refusal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	all := append(append([]Refusal{}, l.grave.list...), l.refusals.list...)
+	connected := map[string]bool{} // a query for the name alone says nothing more
+	for _, r := range all {
+		if r.Port != 0 {
+			connected[r.Name] = true
+		}
+	}
+	all = slices.DeleteFunc(all, func(r Refusal) bool {
+		return r.Port == 0 && !r.High && (connected[r.Name] || connected[serviceOf(r.Name)])
+	})
 	if n := l.grave.extra + l.refusals.extra; n > 0 {
 		all = append(all, Refusal{Reason: "more was refused than is listed", High: l.grave.extra > 0, Count: n})
 	}

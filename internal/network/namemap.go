@@ -15,15 +15,18 @@ const (
 	mapNames    = 4096
 	mapReserved = 4096
 	mapAsked    = 1024 // that no rule names, and that a human can be asked about
+	mapRefused  = 1024 // that are refused when they are connected to
 )
 
 // nameClass says why a name has an address.
 type nameClass int
 
 const (
-	wildName  nameClass = iota // a wildcard is above it, or it is learned
-	fullName                   // a rule gives it in full
-	askedName                  // a human can be asked about it
+	wildName    nameClass = iota // a wildcard is above it, or it is learned
+	fullName                     // a rule gives it in full
+	askedName                    // a human can be asked about it
+	refusedName                  // a connection to it is refused, in words
+	nameClasses                  // how many there are
 )
 
 // errMapFull is returned when no more names can have an address.
@@ -40,8 +43,7 @@ type NameMap struct {
 	addresses map[string]netip.Addr
 	names     map[netip.Addr]string
 	next      uint32 // how far from start
-	wild      int    // names that are in the map without a place of their own
-	asked     int    // names that a human can be asked about
+	count     [nameClasses]int
 }
 
 // NewNameMap makes an empty map.
@@ -69,19 +71,27 @@ func (m *NameMap) Address(name string, as nameClass) (netip.Addr, error) {
 	if a, ok := m.addresses[name]; ok {
 		return a, nil
 	}
-	switch {
-	case as == wildName && m.wild >= mapNames,
-		as == askedName && m.asked >= mapAsked,
-		as != askedName && len(m.addresses)-m.asked >= mapNames+mapReserved:
+	if m.full(as) {
 		return netip.Addr{}, errMapFull
-	case as == wildName:
-		m.wild++
-	case as == askedName:
-		m.asked++
 	}
+	m.count[as]++
 	a = m.draw()
 	m.addresses[name], m.names[a] = a, name
 	return a, nil
+}
+
+func (m *NameMap) full(as nameClass) bool {
+	switch as {
+	case askedName:
+		return m.count[as] >= mapAsked
+	case refusedName:
+		return m.count[as] >= mapRefused
+	case wildName:
+		if m.count[as] >= mapNames {
+			return true
+		}
+	}
+	return m.count[wildName]+m.count[fullName] >= mapNames+mapReserved
 }
 
 // draw takes the next address. Those that end in 0 or 255 are left out: some

@@ -83,14 +83,15 @@ func (e *Engine) serveHTTPProxy(ctx context.Context, c net.Conn, first []byte) {
 		return
 	}
 	c.SetReadDeadline(time.Time{})
+	request := fieldsIn(head)
 	if kind := e.decoyIn(head); kind != "" {
-		writeAndClose(c, plainAnswer(http.StatusForbidden, e.refuseDecoy(d, kind, "in a request to the proxy").Line()))
+		writeAndClose(c, plainAnswer(http.StatusForbidden, e.refuseDecoy(d, kind, "in a request to the proxy").Line(), request))
 		return
 	}
 	reply := responder{
-		deny: func(r Refusal) { writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line())) },
+		deny: func(r Refusal) { writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line(), request)) },
 		fail: func(err error) {
-			writeAndClose(c, plainAnswer(http.StatusBadGateway, "holdfast cannot reach "+d.String()+": "+printable(err.Error())))
+			writeAndClose(c, plainAnswer(http.StatusBadGateway, "holdfast cannot reach "+d.String()+": "+printable(err.Error()), request))
 		},
 	}
 	if a, err := netip.ParseAddr(d.Name); err == nil {
@@ -118,7 +119,7 @@ func (e *Engine) refuseHead(c net.Conn, d Destination, err error) {
 		abort(c) // the client went away in the middle of its request
 		return
 	}
-	writeAndClose(c, plainAnswer(bad.status, e.refuse(d, bad.reason, bad.opts...).Line()))
+	writeAndClose(c, plainAnswer(bad.status, e.refuse(d, bad.reason, bad.opts...).Line(), noField))
 }
 
 // readProxyHead reads until the empty line that ends a head.

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
@@ -149,53 +146,4 @@ func (e *Engine) unreachable(d Destination, err error) {
 		return
 	}
 	e.ledger.fail(Refusal{Name: printable(d.Name), Port: d.Port, Reason: printable(err.Error())})
-}
-
-// plainAnswer is a whole HTTP answer of one line, after which the connection ends.
-func plainAnswer(status int, line string) []byte {
-	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
-		status, http.StatusText(status), len(line)+1, line)
-}
-
-// writeAndClose writes last words and gives the client a moment to take them in:
-// closing a connection with unread bytes resets it, and the words are lost.
-func writeAndClose(c net.Conn, words []byte) {
-	defer c.Close()
-	c.SetDeadline(time.Now().Add(lingerTime))
-	if _, err := c.Write(words); err != nil {
-		abort(c)
-		return
-	}
-	if closeWrite(c) == nil {
-		io.CopyN(io.Discard, c, 1<<20)
-	}
-}
-
-// turnAway ends an intercepted connection that is refused: with a line for HTTP
-// clients, with a reset for all others.
-func (e *Engine) turnAway(c net.Conn, r Refusal) {
-	wait := peekTime
-	if r.Port == 80 {
-		wait = peekTimeHTTP
-	}
-	c.SetReadDeadline(time.Now().Add(wait))
-	var first [2 << 10]byte
-	n, _ := io.ReadAtLeast(c, first[:], 8)
-	if kind := e.decoyIn(first[:n]); kind != "" {
-		e.decoySent(r.Where(), kind, "in what it sent first", Intercepted, "")
-	}
-	if !looksLikeHTTP(string(first[:n])) {
-		abort(c)
-		return
-	}
-	writeAndClose(c, plainAnswer(http.StatusForbidden, r.Line()))
-}
-
-// looksLikeHTTP reports whether a connection begins with a method of HTTP/1.
-func looksLikeHTTP(s string) bool {
-	method, _, ok := strings.Cut(s, " ")
-	if !ok || method == "" {
-		return false
-	}
-	return strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }

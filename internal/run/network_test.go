@@ -79,7 +79,8 @@ func TestRootTunRung(t *testing.T) {
 func reaches(t *testing.T, n *testenv.Network, rung boundary.Rung) {
 	allowed, denied := site(t, n, "93.184.215.14:80"), site(t, n, "93.184.215.15:80")
 	task, out := browse(t, fetch+"http://allowed.test/a; "+fetch+"http://denied.test/b; "+fetch+"http://93.184.215.15/c; "+
-		fetch+"http://93.184.215.14/d; "+fetch+"-H 'Host: denied.test' http://allowed.test/e; true")
+		fetch+"http://93.184.215.14/d; "+fetch+"-H 'Host: denied.test' http://allowed.test/e; "+fetch+"https://denied.test/f; "+fetch+"https://93.184.215.15/g; "+
+		"getent ahostsv4 no.invalid || echo no name; true")
 	task.Rungs = []boundary.Rung{rung}
 	task.Plan.Allow = allow(policy.HostRule{Host: "allowed.test", Ports: []int{80}, Kind: policy.HTTP})
 	testenv.NoGoroutines(t)
@@ -90,11 +91,17 @@ func reaches(t *testing.T, n *testenv.Network, rung boundary.Rung) {
 	if !strings.Contains(out(), "93.184.215.14:80 says /a") || allowed.n.Load() != 1 || denied.n.Load() != 0 {
 		t.Errorf("printed %q; %d connections to the allowed host, %d to the other", out(), allowed.n.Load(), denied.n.Load())
 	}
+	// What is refused is answered, also in TLS, which curl trusts.
+	for _, want := range []string{"refused denied.test:80: no rule", "refused 93.184.215.15:80: no name", "refused denied.test:443: no rule", "refused 93.184.215.15:443: no name", "\nno name\n"} {
+		if !strings.Contains(out(), want) {
+			t.Errorf("printed %q, without %q", out(), want)
+		}
+	}
 	var refused []string
 	for _, f := range r.Refused {
 		refused = append(refused, fmt.Sprintf("%s:%d %v", f.Name, f.Port, f.High))
 	}
-	for _, want := range []string{"denied.test:0 false", "93.184.215.15:80 false", "93.184.215.14:80 false", "allowed.test:80 true"} {
+	for _, want := range []string{"denied.test:80 false", "denied.test:443 false", "no.invalid:0 false", "93.184.215.15:80 false", "93.184.215.14:80 false", "allowed.test:80 true"} {
 		if !strings.Contains(strings.Join(refused, "\n"), want) {
 			t.Errorf("refused are %q, without %q", refused, want)
 		}
@@ -110,7 +117,7 @@ func TestReload(t *testing.T) {
 		one := policy.HostRule{Host: "allowed.test", Ports: []int{80}, Kind: policy.HTTP}
 		other := policy.HostRule{Host: "denied.test", Ports: []int{80}, Kind: policy.HTTP}
 		task.Plan.Allow = allow(one)
-		plans := []policy.Plan{{Allow: allow(policy.HostRule{Host: "not valid"})}, {Allow: allow(policy.HostRule{Host: "x.test", Ports: []int{443}, Kind: policy.TLS, Inspect: true})}, {Allow: allow(other)}}
+		plans := []policy.Plan{{Allow: allow(policy.HostRule{Host: "not valid"})}, {Allow: allow(policy.HostRule{Host: "x.test", Kind: policy.TLS})}, {Allow: allow(other)}}
 		replans := 0
 		task.Replan = func() (policy.Plan, error) { replans++; return plans[replans-1], nil }
 		done := make(chan error, 1)
