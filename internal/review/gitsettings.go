@@ -73,7 +73,7 @@ func GroupGit(all []workspace.ConfigChange) (out []GitSettings) {
 			panic(err) // of texts alone
 		}
 		sum := sha256.Sum256(data)
-		out[i].ID = hex.EncodeToString(sum[:6])
+		out[i].ID = hex.EncodeToString(sum[:8])
 	}
 	return out
 }

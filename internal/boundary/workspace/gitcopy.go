@@ -14,10 +14,11 @@ import (
 	"holdfast.dev/holdfast/internal/policy"
 )
 
-// maxConfigCopies bounds how many configurations of a run are copied. Any other is
+// maxConfigCopies and maxCopied bound what of a run's configurations is copied. Any other is
 // read-only. maxConfigChanges bounds the changes of one that are listed.
 const (
-	maxConfigCopies  = 1000
+	maxConfigCopies  = 128
+	maxCopied        = 256 << 10 // bytes of one
 	maxConfigChanges = 200
 )
 
@@ -95,23 +96,41 @@ func CompareConfigs(file string, before, after []byte) ([]ConfigChange, error) {
 		return nil, err
 	}
 	var out []ConfigChange
-	seen := map[string]bool{}
+	old, current := was.byName(), now.byName()
 	for _, s := range slices.Concat(now.settings, was.settings) {
-		if id := fmt.Sprintf("%q %q %q %t", s.section, s.sub, s.key, s.hasSub); !seen[id] {
-			seen[id] = true
-			c := s.change(file)
-			c.Was, c.Now = was.values(s), now.values(s)
-			if slices.Equal(c.Was, c.Now) {
-				continue
-			}
-			c.Refused = c.refusal()
-			out = append(out, c)
+		id := s.id()
+		before, known := old[id]
+		after, is := current[id]
+		delete(old, id)
+		delete(current, id)
+		if !known && !is || slices.Equal(before, after) {
+			continue // of the same name as one before, or unchanged
 		}
-		if len(out) > maxConfigChanges {
+		c := s.change(file)
+		c.Was, c.Now = before, after
+		c.Refused = c.refusal()
+		if out = append(out, c); len(out) > maxConfigChanges {
 			return nil, fmt.Errorf("more than %d settings were changed", maxConfigChanges)
 		}
 	}
 	return out, nil
+}
+
+// id tells settings with different names apart.
+func (s setting) id() string { return fmt.Sprintf("%q %q %q %t", s.section, s.sub, s.key, s.hasSub) }
+
+// byName are the values of each setting, in order.
+func (c config) byName() map[string][]string {
+	out := map[string][]string{}
+	for _, s := range c.settings {
+		value := s.value
+		if s.bare {
+			value = "true"
+		}
+		id := s.id()
+		out[id] = append(out[id], value)
+	}
+	return out
 }
 
 func (s setting) change(file string) ConfigChange {
@@ -134,20 +153,6 @@ func (c ConfigChange) setting() setting {
 // same reports whether two settings have the same name.
 func (s setting) same(o setting) bool {
 	return s.section == o.section && s.sub == o.sub && s.hasSub == o.hasSub && s.key == o.key
-}
-
-// values are those of a setting, in order.
-func (c config) values(of setting) (out []string) {
-	for _, s := range c.settings {
-		switch {
-		case !s.same(of):
-		case s.bare:
-			out = append(out, "true")
-		default:
-			out = append(out, s.value)
-		}
-	}
-	return out
 }
 
 // refusal says why a change cannot be taken over; "" if it can.

@@ -92,7 +92,7 @@ func (c ConfigChange) edit(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	s := c.setting()
-	if !slices.Equal(was.values(s), c.Was) {
+	if !slices.Equal(was.byName()[s.id()], c.Was) {
 		return nil, errors.New("it is not what it was when the run began")
 	}
 	out := c.insert(data, was)
@@ -102,7 +102,7 @@ func (c ConfigChange) edit(data []byte) ([]byte, error) {
 		}
 	}
 	now, err := parseConfig(out)
-	if err != nil || !slices.Equal(now.values(s), c.Now) || !slices.Equal(now.others(s), was.others(s)) {
+	if err != nil || !slices.Equal(now.byName()[s.id()], c.Now) || !slices.Equal(now.others(s), was.others(s)) {
 		return nil, errors.New("its file cannot be changed without changing more")
 	}
 	return out, nil

@@ -209,7 +209,7 @@ func (s *scan) deny(w *walker, d *dir, e entry) (bool, error) {
 		return false, ignoreGone(err)
 	}
 	r := newRow(w.pathTo(e), e.rule.Pattern, e.rule.Reason, &st)
-	r.config = e.rule.Where == InGit && strings.HasPrefix(e.rule.Pattern, "config") && r.Mode&typeMask == typeReg && st.Nlink == 1
+	r.config = e.rule.Where == InGit && strings.HasPrefix(e.rule.Pattern, "config") && r.Mode&typeMask == typeReg && st.Nlink == 1 && st.Size <= maxCopied
 	s.add(r)
 	return false, nil
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	"holdfast.dev/holdfast/internal/boundary"
 )
 
 // UserGit is what of the user's own git configuration is taken over into a run: settings
@@ -20,7 +21,6 @@ import (
 type UserGit struct {
 	Config []byte // a configuration file
 	Ignore []byte // what git ignores in every repository (gitignore(5))
-	Signs  bool   // the user signs commits or tags, which is not possible inside
 }
 
 // passed are the settings that are taken over, and the values that they may have. A text
@@ -64,10 +64,10 @@ const (
 )
 
 // ReadUserGit reads the git configuration of the user and of the machine as git does in
-// the repository at top, which the conditions of includeIf are about; "" for none. It reads
-// nothing of a repository: whoever wrote that would choose which files are included.
-func ReadUserGit(home, top string) UserGit {
-	r := userGit{home: home, top: top, values: map[string]string{}, signs: map[string]bool{}}
+// the first of the trees, which the conditions of includeIf are about. It reads nothing in
+// the trees, which a run can write to: whoever wrote that would choose what else is read.
+func ReadUserGit(home string, trees []string) UserGit {
+	r := userGit{home: home, trees: trees, values: map[string]string{}}
 	global := append(places(home, ".config/git/config"), filepath.Join(home, ".gitconfig"))
 	if named := os.Getenv("GIT_CONFIG_GLOBAL"); named != "" {
 		global = []string{named}
@@ -76,12 +76,12 @@ func ReadUserGit(home, top string) UserGit {
 	for _, name := range global {
 		r.file(name)
 	}
-	u := UserGit{Config: r.write(), Signs: r.signs["commit"] || r.signs["tag"]}
+	u := UserGit{Config: r.write()}
 	ignores := places(home, ".config/git/ignore")
 	if r.ignore != "" {
 		ignores = []string{r.ignore}
 	}
-	if data, ok := readOwn(ignores[len(ignores)-1], maxIgnore); ok && !bytes.Contains(data, []byte{0}) {
+	if data, ok := r.read(ignores[len(ignores)-1], maxIgnore); ok && !bytes.Contains(data, []byte{0}) {
 		u.Ignore = data
 	}
 	return u
@@ -89,16 +89,16 @@ func ReadUserGit(home, top string) UserGit {
 
 // userGit is a configuration while it is read.
 type userGit struct {
-	home, top string
-	files     int
-	open      []string // files that include the next one
-	values    map[string]string
-	ignore    string // absolute path that core.excludesFile names; "" for none
-	signs     map[string]bool
+	home   string
+	trees  []string
+	files  int
+	open   []string // files that include the next one
+	values map[string]string
+	ignore string // absolute path that core.excludesFile of the user's own file names; "" for none
 }
 
 func (r *userGit) file(name string) {
-	data, ok := readOwn(name, MaxConfig)
+	data, ok := r.read(name, MaxConfig)
 	if r.files++; !ok || r.files > maxIncluded || slices.Contains(r.open, name) {
 		return
 	}
@@ -127,11 +127,8 @@ func (r *userGit) set(s setting, dir string) {
 		value = "true"
 	}
 	name := s.name()
-	switch name {
-	case "core.excludesfile":
+	if name == "core.excludesfile" && len(r.open) == 1 { // what is included may be less the user's own
 		r.ignore = target(dir, value, r.home)
-	case "commit.gpgsign", "tag.gpgsign":
-		r.signs[s.section] = !isFalse(value)
 	}
 	if ok := passed[name]; ok != nil && ok(value) {
 		r.values[name] = value
@@ -142,7 +139,7 @@ func (r *userGit) set(s setting, dir string) {
 // (git-config(1)). Conditions on what a repository says do not hold.
 func (r *userGit) matches(condition, dir string) bool {
 	kind, pattern, _ := strings.Cut(condition, ":")
-	if r.top == "" || pattern == "" || kind != "gitdir" && kind != "gitdir/i" {
+	if len(r.trees) == 0 || pattern == "" || kind != "gitdir" && kind != "gitdir/i" {
 		return false
 	}
 	switch {
@@ -162,7 +159,7 @@ func (r *userGit) matches(condition, dir string) bool {
 		expr = "(?i)" + expr
 	}
 	re, err := regexp.Compile(expr)
-	return err == nil && re.MatchString(r.top+"/.git")
+	return err == nil && re.MatchString(r.trees[0]+"/.git")
 }
 
 // write writes the settings as a file that git reads.
@@ -194,16 +191,17 @@ func quoteValue(v string) string {
 
 func escapeValue(v string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) }
 
-// readOwn reads a regular file of the user's, where links are the user's own. A device or
-// pipe is not read.
-func readOwn(name string, limit int64) ([]byte, bool) {
+// read reads a regular file of the user's, where links are the user's own. A device or
+// pipe is not read, nor what lies in a tree that the run can write to.
+func (r *userGit) read(name string, limit int64) ([]byte, bool) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, false
 	}
 	defer f.Close()
+	at, perr := fdPath(int(f.Fd()))
 	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || st.Size() > limit {
+	if err != nil || perr != nil || boundary.InTrees(at, r.trees) || !st.Mode().IsRegular() || st.Size() > limit {
 		return nil, false
 	}
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))

@@ -49,12 +49,17 @@ func TestUserGit(t *testing.T) {
 			[]string{"pull.ff\nonly", "push.default\ncurrent", "user.name\nw"}},
 		{"values that are none", map[string]string{".gitconfig": "[user]\nname = \"a\\nb\"\nemail = \"\\t\"\n[push]\ndefault = $(x)\n[pull]\nrebase\n[init]\ndefaultBranch = -x\n"},
 			[]string{"pull.rebase\ntrue"}},
+		{"a file of the workspace, itself and by a link", map[string]string{".gitconfig": "[include]\npath = ~/work/repo/team.inc\n[include]\npath = ~/linked\n[user]\nname = own\n", "work/repo/team.inc": "[user]\nname = theirs\n"},
+			[]string{"user.name\nown"}},
 		{"a file that git refuses", map[string]string{".gitconfig": "[user\nname = x\n"}, nil},
 		{"files that include each other", map[string]string{".gitconfig": "[include]\npath = ~/.gitconfig\n[user]\nname = x\n"}, []string{"user.name\nx"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			home := userWorld(t, row.files)
-			got := gitList(t, ReadUserGit(home, home+"/work/repo").Config)
+			if err := os.Symlink("work/repo/team.inc", home+"/linked"); err != nil {
+				t.Fatal(err)
+			}
+			got := gitList(t, ReadUserGit(home, []string{home + "/work/repo"}).Config)
 			slices.Sort(got)
 			if !slices.Equal(got, row.want) {
 				t.Errorf("git reads %q, want %q", got, row.want)
@@ -70,14 +75,16 @@ func TestUserGitIgnores(t *testing.T) {
 		{"where git looks for it", "", "*.tmp\n"},
 		{"where the settings say", "[core]\nexcludesFile = ~/mine\n", "*.mine\n"},
 		{"a file that is not there", "[core]\nexcludesFile = ~/none\n", ""},
+		{"what an included file says", "[include]\npath = inc\n", "*.tmp\n"},
+		{"a file of the workspace", "[core]\nexcludesFile = ~/work/x\n", ""},
 		{"a device", "[core]\nexcludesFile = /dev/zero\n", ""},
 		{"a directory", "[core]\nexcludesFile = ~/.config\n", ""},
 		{"a large file", "[core]\nexcludesFile = ~/large\n", ""},
 		{"no text", "[core]\nexcludesFile = ~/binary\n", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			home := userWorld(t, map[string]string{".gitconfig": row.config, ".config/git/ignore": "*.tmp\n", "mine": "*.mine\n", "binary": "a\x00b", "large": strings.Repeat("x\n", maxIgnore)})
-			if got := string(ReadUserGit(home, "").Ignore); got != row.want {
+			home := userWorld(t, map[string]string{".gitconfig": row.config, ".config/git/ignore": "*.tmp\n", "mine": "*.mine\n", "inc": "[core]\nexcludesFile = ~/mine\n", "work/x": "x\n", "binary": "a\x00b", "large": strings.Repeat("x\n", maxIgnore)})
+			if got := string(ReadUserGit(home, []string{home + "/work"}).Ignore); got != row.want {
 				t.Errorf("%.20q, want %q", got, row.want)
 			}
 		})

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,9 @@ type gitCopy struct {
 	given  []byte
 }
 
+// maxCopiesRead bounds what is read of copies that were changed, in bytes.
+const maxCopiesRead = 4 << 20
+
 // gitHeader is the first lines of the user's configuration inside.
 const gitHeader = "# Made by Holdfast from your own configuration of git, without what executes,\n# includes or leads elsewhere. It is private to this run.\n"
 
@@ -33,7 +37,7 @@ const gitHeader = "# Made by Holdfast from your own configuration of git, withou
 // repository in view.
 func (s *Session) addGit(spec *boundary.Spec) error {
 	home := spec.Plan.Identity.Home
-	user := workspace.ReadUserGit(home, spec.Plan.Workspace)
+	user := workspace.ReadUserGit(home, workspace.WritableTrees(spec.Plan))
 	if os.Geteuid() == 0 { // the user inside is another one in each run, whom an index does not know
 		user.Config = append(user.Config, "[core]\n\tcheckStat = minimal\n"...)
 	}
@@ -95,19 +99,25 @@ func (s *Session) CollectGit() error {
 	}
 	defer s.closeCopies()
 	return sys.AsTask(s.insideUID, s.insideGID, func() error {
-		var errs []error
+		left := maxCopiesRead
 		for _, c := range s.copies {
 			after, err := s.readCopy(c)
+			if err == nil && bytes.Equal(after, c.given) {
+				continue
+			}
 			var changes []workspace.ConfigChange
+			if left -= len(after); left < 0 {
+				return errors.New("what git changed for other repositories in this run is not taken over: it is too much")
+			}
 			if err == nil {
 				changes, err = workspace.CompareConfigs(c.file, c.given, after)
 			}
 			if err != nil {
-				errs = append(errs, fmt.Errorf("what git changed for %s in this run is not taken over: %w", c.file, err))
+				return fmt.Errorf("what git changed for %s, and for any after it, in this run is not taken over: %w", c.file, err)
 			}
 			s.gitChanges = append(s.gitChanges, changes...)
 		}
-		return errors.Join(errs...)
+		return nil
 	})
 }
 
