@@ -4,6 +4,7 @@ package credentials
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -72,6 +73,48 @@ func lockFile(path string) (unlock func(), err error) {
 		return nil, fmt.Errorf("locking %s: %w", path, err)
 	}
 	return func() { f.Close() }, nil
+}
+
+// lockInode waits for the lock of a file that others replace while they have it, and
+// takes it.
+func lockInode(ctx context.Context, path string) (unlock func(), err error) {
+	for {
+		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+		if err != nil {
+			return nil, err
+		}
+		err = sys.WaitLock(ctx, f)
+		mine, bad := f.Stat()
+		now, gone := os.Stat(path)
+		if err = errors.Join(err, bad, gone); err == nil && os.SameFile(mine, now) {
+			return func() { f.Close() }, nil
+		}
+		if f.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// newLoginFile makes a file that can take the place of one that belongs to the user,
+// with the same owner, group and mode.
+func newLoginFile(path string) (*sys.Replacement, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() || int(st.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("%s is not a file of yours", path)
+	}
+	r, err := sys.NewReplacement(path, info.Mode().Perm())
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(r.SetGroup(int(st.Gid)), r.Reserve(int(info.Size())+answerMost)); err != nil {
+		r.Discard()
+		return nil, err
+	}
+	return r, nil
 }
 
 // isolate puts a command into a process group of its own, which is killed as a

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/event"
@@ -22,6 +23,9 @@ type holder struct {
 	placeholders placeholders
 	grant        string // id of the grant that it is; "" for a credential of a policy
 	marker       string // its mark of revocation when the session began
+
+	file     *policy.AgentFile // that stands for its login file inside; nil for none
+	rejected atomic.Bool       // the provider answered 401 to its secret
 
 	turn chan struct{} // holds one token; its taker owns the fields below
 
@@ -63,6 +67,14 @@ func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, er
 	var err error
 	if h.source, err = newSource(c, b.config, variables); err != nil {
 		return nil, err
+	}
+	if c.Renewal != nil {
+		s := newLoginSource(c, b.config)
+		s.record, s.hold = h.recordRenewal, h.holdValue
+		if err := h.makeInside(s); err != nil {
+			return nil, err
+		}
+		h.source = s
 	}
 	if b.grants.Dir == "" {
 		return h, nil
@@ -139,6 +151,10 @@ func (h *holder) waitTurn(ctx context.Context, use Use) error {
 	if !h.goesTo(use.Name, use.Port) {
 		return h.refuse(fmt.Sprintf("it is not for %s:%d", use.Name, use.Port), nil)
 	}
+	return h.takeTurn(ctx)
+}
+
+func (h *holder) takeTurn(ctx context.Context) error {
 	select {
 	case <-h.turn:
 		return nil
@@ -200,6 +216,7 @@ func (h *holder) count() (left string, err error) {
 
 // current is the valid lease; it is fetched if there is none.
 func (h *holder) current(ctx context.Context) (*lease, error) {
+	h.dropRejected()
 	now := h.broker.config.Now()
 	if h.lease != nil && now.Before(h.lease.expires) {
 		return h.lease, nil
@@ -257,6 +274,13 @@ func (h *holder) fetch(ctx context.Context) (*result, error) {
 		return nil, e
 	}
 	return got, nil
+}
+
+// holdValue keeps a value of a login out of what is written, and out of answers.
+func (h *holder) holdValue(value string) {
+	s := Secret{Value: value}
+	h.redact(s)
+	h.broker.remember(s)
 }
 
 // redact keeps a secret out of what is written, before anything is done with it.

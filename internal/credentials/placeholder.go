@@ -90,6 +90,8 @@ func random(n int, alphabet string) string {
 type placeholders struct {
 	value  string // of aws-sigv4: the key id
 	secret string // of aws-sigv4: the secret key, which is never sent
+
+	refresh, id string // of a login that is renewed, where the program has a file
 }
 
 func newPlaceholders(c policy.Credential) placeholders {
@@ -105,9 +107,12 @@ func newPlaceholders(c policy.Credential) placeholders {
 // headers, and of hosts, come in no other.
 func (s placeholders) needles(credential string) []needle {
 	var out []needle
-	for _, value := range []string{s.value, s.secret} {
+	for _, value := range []string{s.value, s.secret, s.refresh, s.id} {
 		if value == "" {
 			continue
+		}
+		if jwtClaims(value) != nil { // what comes before the signature is not only its own
+			value = value[len(value)-jwtNeedle:]
 		}
 		for _, form := range append(forms(value), forms(strings.ToLower(value))...) {
 			out = append(out, needle{form, credential})

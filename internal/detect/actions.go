@@ -15,7 +15,7 @@ var actionNames = [...]string{
 	event.FileChown, event.FileTruncate, event.FileMknod, event.FileXattr, event.FileLookup, event.FileQuarantine,
 	event.SockConnect, event.SockBind, event.SockSend, event.SysCall,
 	event.NetQuery, event.NetConnect, event.NetRequest, event.NetClose,
-	event.CredentialUse, event.CredentialAlert, event.HoneyRead, event.HoneySent,
+	event.CredentialUse, event.CredentialRenew, event.CredentialAlert, event.HoneyRead, event.HoneySent,
 	event.ToolCall, event.ToolResult, event.ToolLost, event.ToolList, event.ToolDrop,
 	event.ApprovalRequest, event.ApprovalAnswer, event.ApprovalUse, event.ApprovalRule, event.ApprovalRevoke, event.ApprovalExpire, event.ReviewAnswer, event.ReviewApply,
 	event.PolicyReload, event.RecordBegin, event.RecordDrop, event.RecordCut, event.RecordBlind,

@@ -48,6 +48,11 @@ func (a *responseWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter 
 // received takes out of an answer what must not reach the client.
 func (x *exchange) received(r *http.Response) error {
 	r.Header.Del("Alt-Svc") // leads to other ports, and to QUIC
+	if r.StatusCode == http.StatusUnauthorized {
+		for _, name := range x.lent {
+			x.engine.config.Credentials.Rejected(name)
+		}
+	}
 	if x.to.Door == Forward {
 		r.Header.Set("Connection", "close") // the next request may be for another host
 	}

@@ -114,7 +114,11 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.engine.signing.release()
 		}
 	}()
+	logins := x.logins()
 	d := x.decide(r)
+	if d != nil && d.status == http.StatusForbidden && len(logins) > 0 {
+		d.reason = noLogin(logins)
+	}
 	if found := x.decoyInHead(r); found != nil {
 		d = found
 	}
@@ -124,6 +128,12 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var use []Binding
 	if d == nil {
 		use, d = x.carries(r)
+	}
+	if d == nil && len(logins) > 0 {
+		var answered bool
+		if answered, d = x.renew(r, logins); answered && d == nil {
+			return
+		}
 	}
 	if d == nil {
 		d = x.consent(r)

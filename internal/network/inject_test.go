@@ -76,6 +76,10 @@ func (v *vault) Open(_ context.Context, credential string, use Use) (Secret, err
 	return Secret{Value: testSecret}, nil
 }
 
+func (v *vault) Renew(context.Context, string, []byte) (int, []byte) { return 0, nil }
+
+func (v *vault) Rejected(string) {}
+
 func (v *vault) Consent(ctx context.Context, _ string, _ Use) (context.Context, event.Ruling, error) {
 	return ctx, event.Ruling{}, nil
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Packets     Packets        // further name queries; nil for none. Its owner ends it before Close, which waits for that
 	Authority   *Authority     // issues certificates where TLS is terminated; nil when no rule needs it
 	Credentials Credentials    // nil for none
+	Logins      []policy.Login // token endpoints that are answered here; each is also in a rule of Allow
 	Decoys      Decoys         // honeytokens; nil for none
 	Sink        event.Sink     // nil for none; an error from it closes the connection that it was about
 	Learn       Learn
@@ -110,6 +111,11 @@ type Credentials interface {
 	// no secret: expired, used up, revoked, or the source failed; it never holds the
 	// secret.
 	Open(ctx context.Context, credential string, use Use) (Secret, error)
+	// Renew answers a request to the token endpoint of a credential's login; nil for one
+	// that is no renewal. The answer has only placeholders, or an error.
+	Renew(ctx context.Context, credential string, request []byte) (status int, answer []byte)
+	// Rejected notes that a request with the secret was answered 401.
+	Rejected(credential string)
 	// Issued returns every secret value that was given out so far and that must
 	// not come back in an answer.
 	Issued() [][]byte

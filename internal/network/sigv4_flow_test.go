@@ -32,6 +32,10 @@ func (keyring) Open(context.Context, string, Use) (Secret, error) {
 	return v4TestKeys(v4TestSecret, "session"), nil
 }
 
+func (keyring) Renew(context.Context, string, []byte) (int, []byte) { return 0, nil }
+
+func (keyring) Rejected(string) {}
+
 func (keyring) Consent(ctx context.Context, _ string, _ Use) (context.Context, event.Ruling, error) {
 	return ctx, event.Ruling{}, nil
 }

@@ -22,6 +22,7 @@ type Agent struct {
 	Files   []AgentFile
 	Trust   []string // variables that name the bundle of certificates, in addition to those that are always set
 	Keeps   []string // directories of the host that stay writable
+	Logins  []Login  // token endpoints that are answered outside
 	Missing []string // what the user has to do first, each a sentence; empty when all is there
 }
 
@@ -72,7 +73,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 	}
 	out := &Agent{
 		Preset: a.preset.Name, Title: a.preset.Title, Origin: a.preset.Origin, Install: a.preset.Install,
-		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Missing: a.missing,
+		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Logins: a.endpoints, Missing: a.missing,
 	}
 	var errs Errors
 	for _, k := range a.preset.keep {

@@ -14,12 +14,13 @@ import (
 
 // agentPlan is a preset while it becomes part of a policy.
 type agentPlan struct {
-	preset  Preset
-	host    Host
-	dir     string // the working directory inside
-	claimed map[string]bool
-	entries []Entry
-	missing []string
+	preset    Preset
+	host      Host
+	dir       string // the working directory inside
+	claimed   map[string]bool
+	entries   []Entry
+	missing   []string
+	endpoints []Login
 }
 
 // preset puts a preset between the profile and what the user says. later are the
@@ -98,7 +99,11 @@ func (a *agentPlan) brokered() error {
 		}
 		done[c.Name] = true
 		a.broker(c.Credential, places)
+		for _, v := range c.set {
+			a.set(v.name, v.value, c.Origin)
+		}
 	}
+	a.logins()
 	if len(done) == 0 {
 		for _, c := range a.preset.credentials {
 			if why := wanted[c.Name]; why != "" {
@@ -189,7 +194,12 @@ func (a *agentPlan) broker(c Credential, places map[string]provider) {
 	}
 	c.Hosts = hosts
 	for _, h := range hosts {
-		a.allow(h, c.Origin)
+		a.allow(h, c.Paths, c.Origin)
+	}
+	if c.Inside != nil {
+		inside := *c.Inside
+		inside.Path = a.insidePath(inside.Path)
+		c.Inside = &inside
 	}
 	a.entries = append(a.entries, Entry{Key: "credentials", Value: c.Name, Credential: &c, Origin: c.Origin, Base: "/"})
 }
@@ -197,8 +207,8 @@ func (a *agentPlan) broker(c Credential, places map[string]provider) {
 // dummyKey is a value that only its program takes for a key.
 func dummyKey(shape string) string { return shape + strings.Repeat("holdfast", 4) }
 
-func (a *agentPlan) allow(h HostPort, at Origin) {
-	rule := HostRule{Host: h.Host, Ports: []int{h.Port}, Kind: TLS}
+func (a *agentPlan) allow(h HostPort, paths []string, at Origin) {
+	rule := HostRule{Host: h.Host, Ports: []int{h.Port}, Kind: TLS, Paths: paths}
 	a.entries = append(a.entries, Entry{Key: "network.allow", Value: rule.String(), Rule: &rule, Origin: at, Base: "/"})
 }
 

@@ -58,11 +58,20 @@ func (d *presetDecoder) parseCredential(n *yaml.Node) {
 	d.mapping(label, n, append(d.credentialFields(label, &o.Credential, new(string)),
 		field{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
 		d.textField(label, "login", &o.login, unchanged(lineText)),
+		field{"renew", func(n *yaml.Node) { d.parseRenewal(n, &o) }},
+		field{"inside", func(n *yaml.Node) { d.parseLoginFile(n, &o) }},
+		field{"set", func(n *yaml.Node) { d.parseVariables(label, n, &o.set) }},
 	))
 	if len(d.errs) == 0 {
 		if err := o.complete(); err != nil {
 			d.fail(n, "", "%s: %v", label, err)
 		}
+	}
+	if o.Renewal != nil {
+		o.Renewal.Ends, o.Renewal.Login = o.expires, o.login
+	}
+	if o.Inside != nil {
+		o.Inside.Path = o.Source.Value
 	}
 	d.preset.credentials = append(d.preset.credentials, o)
 }
@@ -75,10 +84,10 @@ func (o offered) complete() error {
 		return errors.New("it has no source, such as {env: NAME}")
 	case len(o.Hosts) == 0:
 		return errors.New("it has no hosts")
-	case len(o.Env) == 0:
+	case len(o.Env) == 0 && o.Inside == nil:
 		return errors.New("it has no env: the variable that holds the placeholder")
 	}
-	return nil
+	return o.checkLogin()
 }
 
 // offerSource decodes where the secret of an agent is: a variable of the
@@ -138,6 +147,12 @@ func (a *agentPlan) ready(c *offered) string {
 	defer clear(secret)
 	if err != nil || len(secret) == 0 {
 		return a.preset.Title + " has no credential: " + login
+	}
+	if c.Renewal != nil {
+		if refresh, err := SecretIn(data, map[string]string{"key": c.Renewal.Refresh}); err == nil && len(refresh) > 0 {
+			clear(refresh)
+			return "" // it is renewed where it has ended
+		}
 	}
 	if c.expires == "" {
 		return ""

@@ -66,9 +66,13 @@ type movedHost struct {
 // one name the first.
 type offered struct {
 	Credential
-	expires string // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
-	login   string // what to type when the secret is missing or has ended
+	expires string          // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
+	login   string          // what to type when the secret is missing or has ended
+	set     []variableValue // variables that are handed in with it
 }
+
+// variableValue is a variable inside.
+type variableValue struct{ name, value string }
 
 // maxPresets bounds how many files of presets a user may have.
 const maxPresets = 100

@@ -65,6 +65,9 @@ type Credential struct {
 	TTL    time.Duration    // how long a lease lasts; never 0
 	Uses   int64            // how many requests a lease is good for; 0 means any number
 	Origin Origin
+
+	Renewal *Renewal   // how the login that it is from is renewed; nil for not. Only presets say it
+	Inside  *LoginFile // what takes the place of its login file inside; nil for nothing
 }
 
 // HostPort is a place that a credential may go to.
@@ -297,6 +300,9 @@ func (c Credential) String() string {
 	}
 	if len(c.Env) > 0 {
 		parts = append(parts, "as "+strings.Join(c.Env, ","))
+	}
+	if c.Renewal != nil {
+		parts = append(parts, "renewed at "+c.Renewal.URL)
 	}
 	parts = append(parts, "for "+shortSpan(c.TTL))
 	if c.Uses > 0 {

@@ -86,6 +86,9 @@ func New(c Config) (*Egress, error) {
 			c.Bus.Secrets().Hold("placeholder-"+p.Name, p.Value)
 		}
 		e.environment = append(e.environment, leases.Placeholders()...)
+		for _, f := range leases.Files() {
+			e.files = append(e.files, boundary.File{Path: f.Path, Content: []byte(f.Content), Mode: 0o600})
+		}
 	}
 	if err := e.prepareTrust(); err != nil {
 		return nil, errors.Join(fmt.Errorf("preparing to terminate TLS: %w", err), e.Close())
@@ -110,7 +113,7 @@ func (e *Egress) prepareTrust() (err error) {
 	// What is refused, Java may take for a certificate that is not valid.
 	java := e.roots.Added || e.config.Learn != network.Off || slices.ContainsFunc(e.config.Plan.Allow, func(r policy.HostRule) bool { return r.Inspect })
 	files, trust, err := e.roots.Trust(e.authority, java)
-	e.files = files
+	e.files = append(e.files, files...)
 	e.environment = append(e.environment, trust...)
 	e.environment = append(e.environment, agentTrust(e.config.Plan)...)
 	return err
@@ -153,6 +156,9 @@ func (e *Egress) open(doors boundary.Doors) error {
 		Session: e.config.Session, Allow: e.config.Plan.Allow, Authority: e.authority, Roots: e.roots,
 		Sink: e.config.Bus.Sensor(event.Egress), Learn: e.config.Learn,
 		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, MayConcern: e.config.Rules.MayConcern, Client: e.config.Client,
+	}
+	if e.config.Plan.Agent != nil {
+		config.Logins = e.config.Plan.Agent.Logins
 	}
 	if d := e.config.Decoys; len(d) > 0 {
 		config.Decoys = credentials.NewDecoys(d)

@@ -114,7 +114,8 @@ var details = []detailRow{
 	{"credential", "", "Name of the credential in the policy.", "", "", "holdfast.credential", false},
 	{"lease", event.CredentialUse, "Which lease the secret is from.", "", "", "", false},
 	{"left", event.CredentialUse, "How many uses are left; `unlimited` where they are not counted.", "", "", "", false},
-	{"hash", event.CredentialUse, "Beginning of the secret's hash: two uses of one secret have the same.", "SHA-256, hex, cut", "", "", false},
+	{"hash", "credential.use credential.renew", "Beginning of the secret's hash: two uses of one secret have the same.", "SHA-256, hex, cut", "", "", false},
+	{"was", event.CredentialRenew, "That of the access token that was renewed.", "SHA-256, hex, cut", "", "", false},
 
 	{"ms", "tool.", "How long it took.", "milliseconds", "duration", "holdfast.duration_ms", true},
 	{"bytes", "tool.", "Length of the answer or of what was dropped.", "bytes", "", "", true},

@@ -59,6 +59,7 @@ var verbs = map[string][2]string{
 	event.NetConnect:      {"reach", "reached"},
 	event.NetRequest:      {"send a request to", "sent a request to"},
 	event.CredentialUse:   {"use a credential at", "used a credential at"},
+	event.CredentialRenew: {"have a login renewed at", "had a login renewed at"},
 	event.CredentialAlert: {"send a credential where it does not belong:", "sent a credential where it does not belong:"},
 	event.HoneyRead:       {"open the fake credential", "opened the fake credential"},
 	event.HoneySent:       {"send a fake credential to", "sent a fake credential to"},

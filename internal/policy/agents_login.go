@@ -1,0 +1,166 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Renewal is how a login in a file is renewed at its provider with a refresh token
+// (RFC 6749, section 6). It happens outside. Keys are ways in the JSON of the file, as
+// in the options of a CredentialSource.
+type Renewal struct {
+	URL     string // of the token endpoint: https, no query
+	Client  string // client_id of the program
+	Secret  string // client_secret that the program has, the same in every installation; "" for none
+	JSON    bool   // requests are JSON instead of a form
+	Refresh string // key of the refresh token
+	ID      string // key of the id token; "" for none
+	Ends    string // key of when the token ends, in milliseconds since 1970; "" where the token itself says it, or nothing does
+	Time    string // key of when it was renewed, RFC 3339; "" for none
+	Login   string // what to type outside to log in
+}
+
+// LoginFile is what the program finds inside instead of its login file: placeholders
+// of the tokens, and the values of Keep as they are in the file outside.
+type LoginFile struct {
+	Path   string              // inside; in a preset the path of the source
+	Keep   []string            // keys
+	Claims map[string][]string // by key of a token that is a JWT: the claims that the placeholder has, too; the names of one in another with a space between
+}
+
+// Login is a token endpoint as the network knows it. Nothing that is sent there from
+// inside leaves: a renewal is answered outside, and there is no login from inside.
+type Login struct {
+	Host       HostPort
+	Path       string
+	Credential string // that a renewal there is about; "" for none
+	Title      string // of the program
+	Text       string // what to type outside to log in
+}
+
+// endpoint is where the URL of a renewal leads.
+func (r Renewal) endpoint() (h HostPort, path string, err error) {
+	u, err := url.Parse(r.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+		return HostPort{}, "", fmt.Errorf("%q is not an address such as https://login.example.org/token: a refresh token is sent by https only", printable(r.URL))
+	}
+	if h, err = ParseHostPort(u.Host); err != nil {
+		return HostPort{}, "", err
+	}
+	path, err = requestPath(u.EscapedPath())
+	if strings.Contains(path, "*") {
+		err = fmt.Errorf("%q has a star; the address of a token endpoint is given in full", printable(r.URL))
+	}
+	return h, path, err
+}
+
+// parseRenewal decodes how a login is renewed.
+func (d *presetDecoder) parseRenewal(n *yaml.Node, o *offered) {
+	const label = "renew of a credential"
+	o.Renewal = &Renewal{}
+	r := o.Renewal
+	var body string
+	d.mapping(label, n, []field{
+		d.textField(label, "url", &r.URL, func(text string) (string, error) {
+			_, _, err := Renewal{URL: text}.endpoint()
+			return text, err
+		}),
+		d.textField(label, "client", &r.Client, unchanged(lineText)),
+		d.textField(label, "client-secret", &r.Secret, unchanged(lineText)),
+		d.textField(label, "body", &body, choice("form of a request", "form", "json")),
+		d.textField(label, "refresh", &r.Refresh, keyPath),
+		d.textField(label, "id", &r.ID, keyPath),
+		d.textField(label, "time", &r.Time, keyPath),
+	})
+	r.JSON = body == "json"
+	if len(d.errs) == 0 && (r.URL == "" || r.Refresh == "") {
+		d.fail(n, "for example {url: https://login.example.org/token, client: my-client, refresh: refresh_token}", "%s needs url and refresh", label)
+	}
+}
+
+// parseLoginFile decodes what the program finds inside instead of its login file.
+func (d *presetDecoder) parseLoginFile(n *yaml.Node, o *offered) {
+	const label = "inside of a credential"
+	o.Inside = &LoginFile{Claims: map[string][]string{}}
+	f := o.Inside
+	d.mapping(label, n, []field{
+		d.textsField(label, "keep", &f.Keep, keyPath),
+		{"claims", func(n *yaml.Node) {
+			if n.Kind != yaml.MappingNode {
+				d.fail(n, "for example claims: {id_token: [email]}", "claims of %s is %s; a mapping is expected", label, describe(n))
+				return
+			}
+			for i := 0; i+1 < len(n.Content); i += 2 {
+				var claims []string
+				d.textsField(label, "claims", &claims, unchanged(claimText)).read(n.Content[i+1])
+				f.Claims[n.Content[i].Value] = claims
+			}
+		}},
+	})
+}
+
+// claimText checks the name of a claim, or the names of one in another.
+func claimText(text string) error {
+	if text == "" || strings.Join(strings.Fields(text), " ") != text || printable(text) != text {
+		return fmt.Errorf("%q is not a claim such as email, or names with one space between", printable(text))
+	}
+	return nil
+}
+
+// checkLogin returns contradictions between what is said about a login.
+func (o offered) checkLogin() error {
+	switch {
+	case o.Renewal == nil && o.Inside != nil:
+		return errors.New("inside is for a login that is renewed: it has no renew")
+	case o.Renewal == nil:
+		return nil
+	case o.Source.Kind != "file" || o.Source.Options["key"] == "":
+		return errors.New("renew needs a source with file and key: the login that is renewed")
+	case o.login == "":
+		return errors.New("renew needs login: what to type when the provider refuses")
+	}
+	return nil
+}
+
+// logins are the token endpoints of the preset, with the credentials that were chosen,
+// and the rules by which requests reach the answer. Nothing of them leaves.
+func (a *agentPlan) logins() {
+	for _, c := range a.preset.credentials {
+		if c.Renewal == nil {
+			continue
+		}
+		host, path, err := c.Renewal.endpoint()
+		if err != nil {
+			continue // checked when the preset was read
+		}
+		l := Login{Host: host, Path: path, Title: a.preset.Title, Text: c.login}
+		for _, e := range a.entries {
+			if e.Key == "credentials" && e.Credential.Renewal == c.Renewal {
+				l.Credential = c.Name
+			}
+		}
+		rule := HostRule{Host: host.Host, Ports: []int{host.Port}, Kind: TLS, Methods: []string{"POST"}, Paths: []string{path}, Inspect: true}
+		a.entries = append(a.entries, Entry{Key: "network.allow", Value: rule.String(), Rule: &rule, Origin: c.Origin, Base: "/"})
+		a.endpoints = append(a.endpoints, l)
+	}
+}
+
+// parseVariables decodes variables that are handed in with a credential.
+func (d *presetDecoder) parseVariables(what string, n *yaml.Node, into *[]variableValue) {
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, "for example set: {USE_LOGIN: \"true\"}", "set of %s is %s; a mapping of variables to texts is expected", what, describe(n))
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		v := variableValue{name: n.Content[i].Value}
+		d.text("set", printable(v.name), n.Content[i+1], func(text string) error {
+			v.value = text
+			return errors.Join(presetVariable(v.name), lineText(text))
+		})
+		*into = append(*into, v)
+	}
+}
