@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -86,9 +87,10 @@ func (h *holder) recordRenewal(was, now string, cause error) error {
 	if b.config.Sink == nil {
 		return nil
 	}
+	to, _, _ := h.cred.Renewal.Endpoint()
 	e := event.Event{
 		Time: b.config.Now(), Session: b.config.Session, Action: event.CredentialRenew, Verdict: event.Allowed,
-		Object: h.cred.Renewal.URL, Rule: h.cred.Origin.String(), Detail: map[string]string{"credential": h.cred.Name, "was": was},
+		Object: fmt.Sprintf("%s:%d", to.Host, to.Port), Rule: h.cred.Origin.String(), Detail: map[string]string{"credential": h.cred.Name, "was": was},
 	}
 	if now != "" {
 		e.Detail["hash"] = now

@@ -114,8 +114,20 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.engine.signing.release()
 		}
 	}()
+	answered, d := x.admit(r)
+	switch {
+	case d != nil:
+		x.refuse(r, d)
+	case !answered:
+		x.pass(r)
+	}
+}
+
+// admit decides about a request, and puts the secrets into it that it is to carry. It
+// reports whether the request was answered here.
+func (x *exchange) admit(r *http.Request) (answered bool, d *denial) {
 	logins := x.logins()
-	d := x.decide(r)
+	d = x.decide(r)
 	if d != nil && d.status == http.StatusForbidden && len(logins) > 0 {
 		d.reason = noLogin(logins)
 	}
@@ -130,22 +142,15 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		use, d = x.carries(r)
 	}
 	if d == nil && len(logins) > 0 {
-		var answered bool
-		if answered, d = x.renew(r, logins); answered && d == nil {
-			return
-		}
+		answered, d = x.renew(r, logins)
 	}
-	if d == nil {
-		d = x.consent(r)
+	if d != nil || answered {
+		return answered, d
 	}
-	if d == nil {
+	if d = x.consent(r); d == nil {
 		d = x.inject(r, use)
 	}
-	if d != nil {
-		x.refuse(r, d)
-		return
-	}
-	x.pass(r)
+	return false, d
 }
 
 // left ends the connection's service when it no longer belongs to net/http.

@@ -42,8 +42,8 @@ type Login struct {
 	Text       string // what to type outside to log in
 }
 
-// endpoint is where the URL of a renewal leads.
-func (r Renewal) endpoint() (h HostPort, path string, err error) {
+// Endpoint is where the URL of a renewal leads. There is no error once a preset was read.
+func (r Renewal) Endpoint() (h HostPort, path string, err error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
 		return HostPort{}, "", fmt.Errorf("%q is not an address such as https://login.example.org/token: a refresh token is sent by https only", printable(r.URL))
@@ -66,7 +66,7 @@ func (d *presetDecoder) parseRenewal(n *yaml.Node, o *offered) {
 	var body string
 	d.mapping(label, n, []field{
 		d.textField(label, "url", &r.URL, func(text string) (string, error) {
-			_, _, err := Renewal{URL: text}.endpoint()
+			_, _, err := Renewal{URL: text}.Endpoint()
 			return text, err
 		}),
 		d.textField(label, "client", &r.Client, unchanged(lineText)),
@@ -133,7 +133,7 @@ func (a *agentPlan) logins() {
 		if c.Renewal == nil {
 			continue
 		}
-		host, path, err := c.Renewal.endpoint()
+		host, path, err := c.Renewal.Endpoint()
 		if err != nil {
 			continue // checked when the preset was read
 		}

@@ -146,7 +146,7 @@ const (
 	NetClose   = "net.close"
 
 	CredentialUse   = "credential.use"
-	CredentialRenew = "credential.renew" // a login was renewed outside, or its provider refused; Object is the URL
+	CredentialRenew = "credential.renew" // a login was renewed outside, or its provider refused; Object is host:port of its token endpoint
 	CredentialAlert = "credential.alert"
 	HoneyRead       = "honey.read" // a honeytoken's file was opened; Object is its path
 	HoneySent       = "honey.sent" // a honeytoken's value was on its way out; Object is the destination

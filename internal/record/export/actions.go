@@ -84,7 +84,7 @@ var actions = []action{
 	{event.NetClose, "A connection through the boundary ended.", "`HOST:PORT`", networkActivity, 2, "", informational},
 
 	{event.CredentialUse, "A credential was lent for a request, or was refused.", "`HOST:PORT` it is for", apiActivity, 2, "", informational},
-	{event.CredentialRenew, "A login was renewed at its provider, or could not be.", "URL of the token endpoint", apiActivity, 3, "", informational},
+	{event.CredentialRenew, "A login was renewed at its provider, or could not be.", "`HOST:PORT` of the token endpoint", apiActivity, other, "Renew", informational},
 	{event.CredentialAlert, "A placeholder of a credential was where it may not be.", "`HOST:PORT` it was on its way to", finding, 1, "", high},
 	{event.HoneyRead, "A honeytoken's file was opened.", "its path", finding, 1, "", critical},
 	{event.HoneySent, "A honeytoken's value was on its way out.", "the destination", finding, 1, "", critical},

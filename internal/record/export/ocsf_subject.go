@@ -253,7 +253,10 @@ func hostPort(s string) (string, int64) {
 // credentialUse sets the use of a credential.
 func (x *ocsf) credentialUse(o *object, e event.Event) {
 	o.obj("api", x.objects.next().str("operation", e.Action).obj("service", x.objects.next().str("name", "holdfast broker")))
-	o.obj("src_endpoint", x.sandboxEndpoint(e)).obj("dst_endpoint", x.endpoint(e.Object)).obj("http_request", x.request(e))
+	o.obj("src_endpoint", x.sandboxEndpoint(e)).obj("dst_endpoint", x.endpoint(e.Object))
+	if e.Action == event.CredentialUse {
+		o.obj("http_request", x.request(e))
+	}
 	if name := x.mappedText(e, "credential"); name != "" {
 		o.list("resources", x.objects.next().str("name", name).str("type", "credential"))
 	}
