@@ -29,6 +29,10 @@ func (e *renewalRefused) Error() string {
 
 func (e *renewalRefused) Hint() string { return e.login }
 
+// LoginEnded tells the network that the program should hear of no login, and not of one
+// that is not allowed.
+func (e *renewalRefused) LoginEnded() bool { return true }
+
 // codes are those that pass inside as they are: what a provider writes into an error
 // could be a secret.
 var codes = []string{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -225,10 +226,15 @@ func (x *exchange) use(r *http.Request) Use {
 	return Use{Name: x.to.Name, Port: x.to.Port, Method: r.Method, Path: printable(x.path)}
 }
 
-// denyWithheld refuses a request whose secret is not given out.
+// denyWithheld refuses a request whose secret is not given out. A login that has ended
+// is what its provider would say: programs retry what is forbidden, and not that.
 func denyWithheld(b Binding, err error) *denial {
-	about := "credential " + b.Credential + ": "
-	return deny(http.StatusForbidden, about+strings.TrimPrefix(err.Error(), about), unflagged)
+	about, status := "credential "+b.Credential+": ", http.StatusForbidden
+	var ended interface{ LoginEnded() bool }
+	if errors.As(err, &ended) && ended.LoginEnded() {
+		status = http.StatusUnauthorized
+	}
+	return deny(status, about+strings.TrimPrefix(err.Error(), about), unflagged)
 }
 
 // sign signs the request afresh.

@@ -18,6 +18,7 @@ type Provider struct {
 	JSON     bool             // requests are JSON, else forms
 	Claims   map[string]any   // of its tokens, which are JWTs then; nil for opaque ones
 	Lifetime time.Duration    // of an access token
+	Keeps    bool             // refresh tokens stay good, as at Google
 	Now      func() time.Time // nil for the machine's clock
 
 	mu      sync.Mutex
@@ -142,9 +143,10 @@ func (p *Provider) renew(fields map[string]string) (int, map[string]any, func())
 	case !p.refresh[refresh]:
 		return http.StatusBadRequest, map[string]any{"error": "invalid_grant"}, nil
 	}
-	p.refresh[refresh] = false
 	l := p.issue(p.Lifetime)
-	return http.StatusOK, map[string]any{
-		"access_token": l.Access, "refresh_token": l.Refresh, "id_token": l.ID, "token_type": "Bearer", "expires_in": int(p.Lifetime.Seconds()),
-	}, p.hold
+	answer := map[string]any{"access_token": l.Access, "id_token": l.ID, "token_type": "Bearer", "expires_in": int(p.Lifetime.Seconds())}
+	if !p.Keeps {
+		p.refresh[refresh], answer["refresh_token"] = false, l.Refresh
+	}
+	return http.StatusOK, answer, p.hold
 }

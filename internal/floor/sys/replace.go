@@ -11,11 +11,11 @@ import (
 // find the old one or the new one whole. On an error the old one is there, and nothing
 // beside it.
 func ReplaceFile(path string, content []byte, mode fs.FileMode) error {
-	r, err := NewReplacement(path, mode)
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
-	return r.Commit(content)
+	return (&Replacement{path, f, mode}).Commit(content)
 }
 
 // Replacement is a file that will take the place of another one: what can fail without
@@ -26,9 +26,14 @@ type Replacement struct {
 	mode fs.FileMode
 }
 
-// NewReplacement makes an empty file beside path.
+// NewReplacement makes an empty file beside path, under a name that it alone has: what
+// one that was killed has left there is removed. Its caller holds a lock.
 func NewReplacement(path string, mode fs.FileMode) (*Replacement, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".holdfast")
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
