@@ -26,7 +26,7 @@ func (x *exchange) logins() []policy.Login {
 
 // noLogin says to a program that tries to log in how that is done.
 func noLogin(all []policy.Login) string {
-	return "there is no login from inside, for its token would be there; outside, for " + all[0].Title + ": " + all[0].Text
+	return "there is no login from inside, for its token would be there; for " + all[0].Title + ": " + all[0].Text
 }
 
 // renew answers a request that is for a token endpoint, and reports whether it was. A

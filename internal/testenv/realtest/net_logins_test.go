@@ -26,6 +26,7 @@ import (
 type account struct {
 	worker
 	api, login string // hosts: of the model, of the token endpoint
+	endpoint   string // its path
 	says       string // what is to be typed to log in, in part
 	look       string // a command that keeps what is inside of the login
 	beside     string // a further host of the API; "" for none
@@ -40,7 +41,7 @@ func accounts() []account {
 	return []account{
 		{
 			worker: worker{name: "codex", argv: []string{"exec", "-c", "features.enable_request_compression=false", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{}"}},
-			api:    "chatgpt.com", login: "auth.openai.com", says: "codex login", look: "; cat ~/.codex/auth.json > {ws}/login",
+			api:    "chatgpt.com", login: "auth.openai.com", endpoint: "/oauth/token", says: "codex login", look: "; cat ~/.codex/auth.json > {ws}/login",
 			provider: &testenv.Provider{Client: "app_EMoamEEZ73f0CkXaXp7hrann", JSON: true, Lifetime: time.Hour, Claims: map[string]any{
 				"email":                       "someone@example.org",
 				"https://api.openai.com/auth": map[string]any{"chatgpt_plan_type": "plus", "chatgpt_account_id": "acct-1", "chatgpt_user_id": "user-1"},
@@ -53,7 +54,7 @@ func accounts() []account {
 		},
 		{
 			worker: worker{name: "claude", argv: []string{"-p", "{}", "--dangerously-skip-permissions"}},
-			api:    "api.anthropic.com", login: "platform.claude.com", says: "type 'claude' once outside",
+			api:    "api.anthropic.com", login: "platform.claude.com", endpoint: "/v1/oauth/token", says: "type 'claude' once outside",
 			provider: &testenv.Provider{Client: "9d1c250a-e61b-44d9-88ed-5944d1962f5e", JSON: true, Lifetime: time.Hour},
 			file:     ".claude/.credentials.json",
 			text: func(l testenv.ProviderLogin, ends time.Time) string {
@@ -65,7 +66,7 @@ func accounts() []account {
 				name: "gemini", argv: []string{"--yolo", "-m", "gemini-2.5-flash", "-p", "{}"},
 				home: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"oauth-personal"},"folderTrust":{"enabled":false}}}`},
 			},
-			api: "cloudcode-pa.googleapis.com", beside: "www.googleapis.com", wrapped: true, login: "oauth2.googleapis.com", says: "type 'gemini' once outside",
+			api: "cloudcode-pa.googleapis.com", beside: "www.googleapis.com", wrapped: true, login: "oauth2.googleapis.com", endpoint: "/token", says: "type 'gemini' once outside",
 			provider: &testenv.Provider{Client: "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com", Lifetime: time.Hour, Keeps: true},
 			file:     ".gemini/oauth_creds.json",
 			answers: map[string]string{
@@ -207,11 +208,11 @@ func TestAccountLogins(t *testing.T) {
 			}
 			for name, test := range map[string]func(*accountRun){
 				"fresh": (*accountRun).fresh, "ended": (*accountRun).ended, "ends": (*accountRun).ends,
-				"refused": (*accountRun).refused, "two": (*accountRun).two, "killed": (*accountRun).killed,
+				"hostile": (*accountRun).hostile, "refused": (*accountRun).refused, "two": (*accountRun).two, "killed": (*accountRun).killed,
 			} {
 				t.Run(a.name+" "+name, func(t *testing.T) {
 					r := &accountRun{account: a, t: t, w: w, dirs: dirs}
-					r.fixture = newFixture(t, w.root, testenv.Node)
+					r.fixture = newFixture(t, w.root, testenv.Node, testenv.Curl)
 					test(r)
 				})
 			}
@@ -386,4 +387,45 @@ func (r *accountRun) killed() {
 	}
 	contains(r.t, r.fails(), "refused to renew the login (invalid_grant): ", r.says)
 	r.written(false)
+}
+
+// hostile asks the provider from inside for tokens, in every way.
+func (r *accountRun) hostile() {
+	r.settleLogin(time.Hour)
+	script := `
+		ask() { curl -sS -w ' %{http_code}\n' "$@" 2>&1; }
+		ask -d 'grant_type=authorization_code&code=x&client_id=y' https://LOGIN/PATH
+		ask -d 'grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=x' https://LOGIN/PATH
+		ask -d 'grant_type=refresh_token&refresh_token=guessed' https://LOGIN/PATH
+		ask https://LOGIN/PATH
+		ask -d scope=all https://LOGIN/device/code
+		ask -d scope=all https://LOGIN/PATH/../PATH`
+	out, _ := r.asPreset(script)
+	if len(strings.Split(out, " 403\n")) != 7 || strings.Count(out, "there is no login from inside") != 6 || strings.Count(out, r.says) != 6 {
+		r.t.Errorf("got\n%s", out)
+	}
+	r.check(0, out)
+	if r.look == "" {
+		return
+	}
+	out, complaint := r.asPreset(`
+		token=$(sed -n 's/.*"refresh_token": "\(.*\)".*/\1/p' ~/FILE)
+		test -n "$token"
+		for i in 1 2 3 4 5 6 7 8 9 10; do
+			curl -sS -o answer -w '%{http_code}\n' --json "{\"grant_type\":\"refresh_token\",\"refresh_token\":\"$token\"}" https://LOGIN/PATH
+			grep -q "\"refresh_token\":\"$token\"" answer
+		done
+		curl -sS -o /dev/null -w 'elsewhere %{http_code}\n' -d "token=$token" https://API/backend-api/codex/x`)
+	if want := strings.Repeat("200\n", 10) + "elsewhere 403\n"; out != want {
+		r.t.Errorf("got %s", out)
+	}
+	contains(r.t, complaint, "holdfast: alert: "+r.api)
+	r.check(0, out+complaint)
+}
+
+// asPreset runs a script as a command that has the preset of the program.
+func (r *accountRun) asPreset(script string) (out, complaint string) {
+	r.t.Helper()
+	script = strings.NewReplacer("LOGIN", r.login, "/PATH", r.endpoint, "API", r.api, "FILE", r.file).Replace(script)
+	return r.both(testenv.Binary(r.t), "run", "--preset", r.name, "--policy", r.ws+"/../policy.yaml", "--", "sh", "-euc", script)
 }
