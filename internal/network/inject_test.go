@@ -34,6 +34,8 @@ type vault struct {
 
 	mu     sync.Mutex
 	opened []Use
+
+	rejected []string
 }
 
 func newVault(change func(*Binding)) *vault {
@@ -76,9 +78,19 @@ func (v *vault) Open(_ context.Context, credential string, use Use) (Secret, err
 	return Secret{Value: testSecret}, nil
 }
 
-func (v *vault) Renew(context.Context, string, []byte) (int, []byte) { return 0, nil }
+// Renew answers the renewal of "forge".
+func (v *vault) Renew(_ context.Context, credential string, request []byte) (int, []byte) {
+	if credential != "forge" || string(request) != "renew="+testPlaceholder {
+		return 0, nil
+	}
+	return http.StatusOK, []byte(`{"access_token":"` + testPlaceholder + `"}`)
+}
 
-func (v *vault) Rejected(string) {}
+func (v *vault) Rejected(credential string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.rejected = append(v.rejected, credential)
+}
 
 func (v *vault) Consent(ctx context.Context, _ string, _ Use) (context.Context, event.Ruling, error) {
 	return ctx, event.Ruling{}, nil

@@ -159,7 +159,10 @@ func (d *presetDecoder) parseVariables(what string, n *yaml.Node, into *[]variab
 		v := variableValue{name: n.Content[i].Value}
 		d.text("set", printable(v.name), n.Content[i+1], func(text string) error {
 			v.value = text
-			return errors.Join(presetVariable(v.name), lineText(text))
+			if err := presetVariable(v.name); err != nil {
+				return err
+			}
+			return lineText(text)
 		})
 		*into = append(*into, v)
 	}

@@ -1,0 +1,102 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPresetLogin: of an account login the run gets a rule for the API, one for the
+// token endpoint, and what is to be made inside.
+func TestPresetLogin(t *testing.T) {
+	w := newWorld(t)
+	w.write("home/u/.codex/auth.json", `{"auth_mode":"chatgpt","tokens":{"access_token":"aaaa.bbbb.cccc","refresh_token":"rrrrrrrr"}}`, 0o600)
+	w.host.Env = []string{"OPENAI_API_KEY=sk-0123456789abcdef0123456789abcdef"}
+	o := Options{Host: w.host, Preset: "codex"}
+	o.Host.Dir = w.mkdir("home/u/ws")
+	p := w.plan(o)
+	if len(p.Credentials) != 1 || p.Credentials[0].Renewal == nil || p.Credentials[0].Inside.Path != w.at("home/u/.codex/auth.json") {
+		t.Fatalf("got %+v", p.Credentials)
+	}
+	if got := p.Credentials[0].Hosts; !slices.Equal(got, []HostPort{{"chatgpt.com", 443}}) {
+		t.Errorf("hosts %v", got)
+	}
+	var rules []string
+	for _, r := range p.Allow {
+		rules = append(rules, r.String())
+		if r.Host == "chatgpt.com" && len(r.Paths) == 0 {
+			t.Error("every path of the host is allowed")
+		}
+	}
+	if !slices.Contains(rules, "auth.openai.com:443/tls POST /oauth/token") {
+		t.Errorf("rules %q", rules)
+	}
+	if len(p.Agent.Missing) > 0 {
+		t.Errorf("missing: %q", p.Agent.Missing)
+	}
+	want := []Login{{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: codex login"}}
+	if !slices.Equal(p.Agent.Logins, want) {
+		t.Errorf("logins %+v", p.Agent.Logins)
+	}
+}
+
+// TestPresetWithoutLogin: without a login, the token endpoint is answered all the same,
+// so that no login is made inside.
+func TestPresetWithoutLogin(t *testing.T) {
+	w := newWorld(t)
+	o := Options{Host: w.host, Preset: "codex"}
+	o.Host.Dir = w.mkdir("home/u/ws")
+	p := w.plan(o)
+	if len(p.Credentials) > 0 || len(p.Agent.Logins) != 1 || p.Agent.Logins[0].Credential != "" {
+		t.Errorf("%+v, %+v", p.Credentials, p.Agent.Logins)
+	}
+	if len(p.Agent.Missing) != 1 || !strings.Contains(p.Agent.Missing[0], "codex login") {
+		t.Errorf("missing: %q", p.Agent.Missing)
+	}
+}
+
+// TestPresetVariablesOfACredential: they come in with the credential that was chosen.
+func TestPresetVariablesOfACredential(t *testing.T) {
+	for env, want := range map[string]string{"GEMINI_API_KEY=AIza0123456789abcdef0123456789": "gemini-api-key", "OTHER=x": "oauth-personal"} {
+		w := newWorld(t)
+		w.write("home/u/.gemini/oauth_creds.json", `{"access_token":"ya29.aaaaaaaa","refresh_token":"rrrrrrrr","expiry_date":1}`, 0o600)
+		w.host.Env = []string{env}
+		o := Options{Host: w.host, Preset: "gemini"}
+		o.Host.Dir = w.mkdir("home/u/ws")
+		if got, _ := variableOf(w.plan(o), "GEMINI_DEFAULT_AUTH_TYPE"); got != want {
+			t.Errorf("%s: %q, want %q", env, got, want)
+		}
+	}
+}
+
+func TestPresetLoginsThatAreWrong(t *testing.T) {
+	const whole = "{name: x, hosts: [example.org], env: X, login: log in, source: {file: ~/.x, key: token}, renew: {url: https://login.example.org/token, refresh: refresh}}"
+	for _, row := range []struct{ from, to, want string }{
+		{"", "", ""},
+		{"https:", "http:", "a refresh token is sent by https only"},
+		{"https://login.example.org/token", "'https://login.example.org/token?a=b'", "a refresh token is sent by https only"},
+		{"https://", "https://u:p@", "a refresh token is sent by https only"},
+		{"org/token", "org/*", "has a star"},
+		{"login.example.org/token", "'*.example.org/token'", "mine.yaml:2"},
+		{"refresh: refresh", "refresh_token: refresh", `unknown key "refresh_token" in renew of a credential`},
+		{", refresh: refresh", "", "needs url and refresh"},
+		{"refresh: refresh", "refresh: refresh, body: xml", `unknown form of a request "xml"`},
+		{"login: log in, ", "", "renew needs login"},
+		{"{file: ~/.x, key: token}", "{env: TOKEN}", "renew needs a source with file and key"},
+		{"{file: ~/.x, key: token}", "{file: ~/.x, variable: TOKEN}", "renew needs a source with file and key"},
+		{"renew: {url: https://login.example.org/token, refresh: refresh}", "inside: {keep: [a]}", "inside is for a login that is renewed"},
+		{"env: X", "inside: {kept: [a]}", `unknown key "kept" in inside of a credential`},
+		{"env: X", "inside: {claims: {token: ['a  b']}}", "is not a claim"},
+		{"env: X", "env: X, set: {LD_PRELOAD: x}", "mine.yaml:2"},
+		{"env: X", "env: X, set: {MY_TOKEN: x}", "looks like a secret"},
+	} {
+		w := newWorld(t)
+		text := "version: 1\ncredentials: [" + strings.Replace(whole, row.from, row.to, 1) + "]\n"
+		w.write("home/u/.config/holdfast/presets/mine.yaml", text, 0o600)
+		_, err := w.compile(Options{Host: w.host, Preset: "mine"})
+		if said := fmt.Sprint(err); row.want == "" && err != nil || !strings.Contains(said, row.want) {
+			t.Errorf("%s: %v, want %s", text, err, row.want)
+		}
+	}
+}
