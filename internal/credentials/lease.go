@@ -316,6 +316,11 @@ func (h *holder) retire(l *lease) {
 
 // close revokes what there is and returns what could not be revoked.
 func (h *holder) close(ctx context.Context) error {
+	if _, ok := h.source.(*loginSource); ok { // a renewal under way is not to be lost
+		longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
+		defer cancel()
+		ctx = longer
+	}
 	select {
 	case <-h.turn: // it is not given back: nothing is opened any more
 	case <-ctx.Done():

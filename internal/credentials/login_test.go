@@ -334,6 +334,45 @@ func TestLoginSurvivesAClient(t *testing.T) {
 	a.renewals(1)
 }
 
+// TestLoginThatCannotBeWritten: no refresh token is spent whose successor could not be
+// kept.
+func TestLoginThatCannotBeWritten(t *testing.T) {
+	a := newAccount(t, -time.Hour)
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(a.path), ".auth.json.holdfast", "taken"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := taken(a.broker(nil)); err == nil || !strings.Contains(err.Error(), "could not be written") {
+		t.Errorf("got %v", err)
+	}
+	a.renewals(0)
+}
+
+// TestLoginIsWrittenTooLate: a renewed login that cannot be put into its place is used
+// until the run ends, also when it is renewed again.
+func TestLoginIsWrittenTooLate(t *testing.T) {
+	a := newAccount(t, -time.Hour)
+	a.provider.Hold(func() { os.Remove(filepath.Join(filepath.Dir(a.path), ".auth.json.holdfast")) })
+	d := &diary{}
+	b := a.broker(d)
+	a.accepted(b)
+	if access, refresh := a.file(); access != a.first.Access || refresh != a.first.Refresh {
+		t.Error("the file was changed")
+	}
+	if text := fmt.Sprint(d.all); !strings.Contains(text, "not written to "+a.path) {
+		t.Errorf("the record does not say so: %s", text)
+	}
+	a.provider.Hold(nil)
+	a.clock.advance(time.Hour)
+	a.accepted(b)
+	a.renewals(2)
+	if access, _ := a.file(); access == a.first.Access {
+		t.Error("the second renewal was not written")
+	}
+	a.clock.advance(time.Hour)
+	a.accepted(b)
+	a.renewals(3)
+}
+
 func TestLoginThroughALink(t *testing.T) {
 	a := newAccount(t, -time.Hour)
 	real := a.path

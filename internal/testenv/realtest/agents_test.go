@@ -351,9 +351,8 @@ func (a worker) runPolicy() string {
 	return strings.Replace(workPolicy, "credentials:\n", lent, 1) + a.policy
 }
 
-// run starts the agent inside and returns all its output.
-func (a worker) run(p *fixture, dirs, argv []string, script string) string {
-	p.t.Helper()
+// runArgs are the arguments by which holdfast starts the agent inside.
+func (a worker) runArgs(p *fixture, dirs, argv []string, script string) []string {
 	args := []string{"run", "--policy", p.ws + "/../policy.yaml"}
 	if os.Geteuid() != 0 {
 		// In the test's namespace root's files belong to no known user, and
@@ -368,7 +367,13 @@ func (a worker) run(p *fixture, dirs, argv []string, script string) string {
 	for _, arg := range argv {
 		args = append(args, strings.ReplaceAll(strings.ReplaceAll(arg, "{}", "go "+model.Marker(script)), "{ws}", p.ws))
 	}
-	out, complaint := p.both(testenv.Binary(p.t), args...)
+	return args
+}
+
+// run starts the agent inside and returns all its output.
+func (a worker) run(p *fixture, dirs, argv []string, script string) string {
+	p.t.Helper()
+	out, complaint := p.both(testenv.Binary(p.t), a.runArgs(p, dirs, argv, script)...)
 	for line := range strings.Lines(complaint) {
 		host, refused := strings.CutPrefix(line, "holdfast: refused: ")
 		host, _, _ = strings.Cut(host, " ")
