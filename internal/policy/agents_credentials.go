@@ -60,7 +60,7 @@ func (d *presetDecoder) parseCredential(n *yaml.Node) {
 		d.textField(label, "login", &o.login, unchanged(lineText)),
 		field{"renew", func(n *yaml.Node) { d.parseRenewal(n, &o) }},
 		field{"inside", func(n *yaml.Node) { d.parseLoginFile(n, &o) }},
-		field{"set", func(n *yaml.Node) { d.parseVariables(label, n, &o.set) }},
+		field{"set", func(n *yaml.Node) { d.parseVariables(n, &o.set) }},
 	))
 	if len(d.errs) == 0 {
 		if err := o.complete(); err != nil {

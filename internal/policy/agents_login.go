@@ -150,9 +150,9 @@ func (a *agentPlan) logins() {
 }
 
 // parseVariables decodes variables that are handed in with a credential.
-func (d *presetDecoder) parseVariables(what string, n *yaml.Node, into *[]variableValue) {
+func (d *presetDecoder) parseVariables(n *yaml.Node, into *[]variableValue) {
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "for example set: {USE_LOGIN: \"true\"}", "set of %s is %s; a mapping of variables to texts is expected", what, describe(n))
+		d.fail(n, "for example set: {USE_LOGIN: \"true\"}", "set of a credential is %s; a mapping of variables to texts is expected", describe(n))
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
