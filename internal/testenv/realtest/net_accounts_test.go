@@ -22,6 +22,7 @@ type account struct {
 	says       string // what is to be typed to log in, in part
 	look       string // a command that keeps what is inside of the login
 	beside     string // a further host of the API; "" for none
+	gives      bool   // it does not ask the model again that has answered 401
 	wrapped    bool   // the API of the model is that of Code Assist
 	provider   *testenv.Provider
 	file       string            // of the login, in the home
@@ -58,7 +59,7 @@ func accounts() []account {
 				name: "gemini", argv: []string{"--yolo", "-m", "gemini-2.5-flash", "-p", "{}"},
 				home: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"oauth-personal"},"folderTrust":{"enabled":false}}}`},
 			},
-			api: "cloudcode-pa.googleapis.com", beside: "www.googleapis.com", wrapped: true, login: "oauth2.googleapis.com", endpoint: "/token", says: "type 'gemini' once outside",
+			api: "cloudcode-pa.googleapis.com", beside: "www.googleapis.com", wrapped: true, gives: true, login: "oauth2.googleapis.com", endpoint: "/token", says: "type 'gemini' once outside",
 			provider: &testenv.Provider{Client: "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com", Lifetime: time.Hour, Keeps: true},
 			file:     ".gemini/oauth_creds.json",
 			answers: map[string]string{

@@ -216,7 +216,11 @@ func (r *accountRun) ended() {
 // ends: the provider ends the token while the program works, which is then renewed.
 func (r *accountRun) ends() {
 	r.settleLogin(time.Hour)
-	r.w.at(r.t.Name(), 1, r.provider.End)
+	if r.gives { // only what it asks before the model may fail
+		r.provider.End()
+	} else {
+		r.w.at(r.t.Name(), 1, r.provider.End)
+	}
 	r.check(1, r.work(model.Step{Op: model.Shell, Command: "true"}))
 	r.written(true)
 }
