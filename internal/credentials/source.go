@@ -85,7 +85,7 @@ func newSource(c policy.Credential, config Config, variables []string) (source, 
 // optionsOf are the options that a kind accepts. Others are refused: what a
 // user puts there by mistake may be the secret.
 var optionsOf = map[string][]string{
-	kindFile:   {"key", "variable"},
+	kindFile:   {"key", "profile", "variable"},
 	kindVault:  {"address", "field", "namespace", "token-file"},
 	kindGitHub: {"api", "app-id", "installation-id", "key-file", "permissions", "repositories"},
 }
@@ -186,11 +186,20 @@ func variablesOf(all []policy.Credential) []string {
 // envNames are the variables of one credential: for AWS the three that belong
 // together, given by the name of the first.
 func envNames(c policy.Credential) []string {
-	const first = "ACCESS_KEY_ID"
-	if prefix, ok := strings.CutSuffix(c.Source.Value, first); ok && c.Sign == signAWS {
-		return []string{c.Source.Value, prefix + "SECRET_ACCESS_KEY", prefix + "SESSION_TOKEN"}
+	if names := awsNames(c.Source.Value); c.Sign == signAWS && names != nil {
+		return names
 	}
 	return []string{c.Source.Value}
+}
+
+// awsNames are the names of the three that belong together, by that of the first; nil
+// for any other name.
+func awsNames(first string) []string {
+	prefix, ok := strings.CutSuffix(first, "ACCESS_KEY_ID")
+	if !ok {
+		return nil
+	}
+	return []string{first, prefix + "SECRET_ACCESS_KEY", prefix + "SESSION_TOKEN"}
 }
 
 func newEnvSource(c policy.Credential, config Config) (source, error) {

@@ -31,11 +31,32 @@ func (s *fileSource) fetch(context.Context) (*result, error) {
 		return resultOf(data, s.sign)
 	}
 	defer clear(data)
+	if s.sign == signAWS {
+		return s.keys(data)
+	}
 	value, err := policy.SecretIn(data, s.options)
 	if err != nil {
 		return nil, &fetchError{text: s.path + " cannot be used", cause: err, hint: "log in once more with the program that the file belongs to"}
 	}
 	return resultOf(value, s.sign)
+}
+
+// keys takes the keys of AWS out of a file: of a profile, or three values side by side.
+func (s *fileSource) keys(data []byte) (*result, error) {
+	var got [3]string
+	if profile := s.options["profile"]; profile != "" {
+		section := policy.AWSProfile(data, profile)
+		got = [3]string{section["aws_access_key_id"], section["aws_secret_access_key"], section["aws_session_token"]}
+	} else {
+		for i, key := range awsNames(s.options["key"]) {
+			value, _ := policy.SecretIn(data, map[string]string{"key": key}) // none is none
+			got[i] = string(value)
+		}
+	}
+	if got[0] == "" || got[1] == "" {
+		return nil, &fetchError{text: s.path + " has no AWS keys any more", hint: "log in once more with the program that the file belongs to"}
+	}
+	return awsKeys(got[0], got[1], got[2]), nil
 }
 
 func (s *fileSource) read() ([]byte, error) {

@@ -18,6 +18,8 @@ type agentPlan struct {
 	host      Host
 	dir       string // the working directory inside
 	claimed   map[string]bool
+	settings  map[string]setting // variables that the program sets for itself, by name
+	obeyed    []named            // files of the host that decided something: no command may change them
 	entries   []Entry
 	missing   []string
 	endpoints []Login
@@ -38,6 +40,7 @@ func (e *Effective) preset(o Options, later []File) error {
 		}
 	}
 	a.entries = slices.Clone(p.entries)
+	a.readSettings()
 	a.passVariables()
 	if err := a.brokered(); err != nil {
 		return err
@@ -63,7 +66,7 @@ func (a *agentPlan) claim(one Entry) {
 // passVariables passes the variables of the caller that the agent knows.
 func (a *agentPlan) passVariables() {
 	for _, v := range a.preset.variables {
-		value, found := a.host.find(v.name)
+		value, found := a.find(v.name)
 		if !found || value == "" || secretValue(value) || strings.ContainsAny(value, "\x00\n") {
 			continue
 		}
@@ -84,32 +87,36 @@ func (a *agentPlan) brokered() error {
 	if err != nil {
 		return err
 	}
-	done, wanted := map[string]bool{}, map[string]string{}
+	done, missing := map[string]bool{}, map[string]string{}
+	chosen := false // a provider was chosen by a variable, so the others are not missed
 	for _, c := range a.preset.credentials {
-		if done[c.Name] || a.claimed["credential "+c.Name] || slices.ContainsFunc(c.Env, func(n string) bool { return a.claimed[n] }) {
+		if !a.wanted(&c) {
+			continue
+		}
+		chosen = chosen || c.when != ""
+		if done[c.Name] || a.claimed["credential "+c.Name] || slices.ContainsFunc(c.placeholders(), func(n string) bool { return a.claimed[n] }) {
 			done[c.Name] = true
 			continue
 		}
 		why := a.ready(&c)
 		if why != "" {
-			if wanted[c.Name] == "" || c.login != "" {
-				wanted[c.Name] = why
+			if missing[c.Name] == "" || c.login != "" {
+				missing[c.Name] = why
 			}
 			continue
 		}
 		done[c.Name] = true
+		c.Hosts = a.hostsOf(&c)
 		a.broker(c.Credential, places)
 		for _, v := range c.set {
 			a.set(v.name, v.value, c.Origin)
 		}
 	}
 	a.logins()
-	if len(done) == 0 {
-		for _, c := range a.preset.credentials {
-			if why := wanted[c.Name]; why != "" {
-				a.missing = append(a.missing, why)
-				delete(wanted, c.Name)
-			}
+	for _, c := range a.preset.credentials {
+		if why := missing[c.Name]; why != "" && !done[c.Name] && (c.when != "" || !chosen && len(done) == 0) {
+			a.missing = append(a.missing, why)
+			delete(missing, c.Name)
 		}
 	}
 	return nil
@@ -125,18 +132,19 @@ type provider struct {
 func (a *agentPlan) readProviders() (map[string]provider, error) {
 	out := map[string]provider{}
 	for _, e := range a.preset.endpoints {
-		value, found := a.host.find(e.variable)
+		value, found := a.find(e.variable)
 		if !found || value == "" || a.claimed[e.variable] {
 			continue
 		}
-		if _, twice := out[e.host]; twice {
+		host := a.fillHost(e.host)
+		if _, twice := out[host]; twice || host == "" {
 			continue
 		}
 		p, err := endpointPlace(value)
 		if err != nil {
 			return nil, fault(e.origin, "set it to https://HOST, or to http://127.0.0.1:PORT for a service of this machine", "%s: %v", e.variable, err)
 		}
-		out[e.host] = p
+		out[host] = p
 		a.set(e.variable, value, e.origin)
 		if p.local {
 			a.entries = append(a.entries, Entry{Key: "network.host-ports", Value: strconv.Itoa(p.host.Port), Ports: []int{p.host.Port, p.host.Port}, Origin: e.origin, Base: "/"})
@@ -187,7 +195,7 @@ func (a *agentPlan) broker(c Credential, places map[string]provider) {
 		}
 	}
 	if len(hosts) == 0 {
-		for _, name := range c.Env {
+		for _, name := range c.placeholders() {
 			a.set(name, dummyKey(c.Shape), c.Origin)
 		}
 		return

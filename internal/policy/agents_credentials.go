@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,9 @@ func (d *presetDecoder) endpoint(n *yaml.Node) {
 	e := movedHost{origin: d.origin(n)}
 	d.mapping(label, n, []field{
 		d.textField(label, "variable", &e.variable, unchanged(variable)),
-		d.textField(label, "host", &e.host, hostName),
+		{"host", func(n *yaml.Node) {
+			d.text(label, "host", n, func(text string) (err error) { e.host, err = parseHostTemplate(text); return err })
+		}},
 	})
 	if len(d.errs) == 0 && (e.variable == "" || e.host == "") {
 		d.fail(n, "", "%s needs variable and host", label)
@@ -55,8 +58,12 @@ func (d *presetDecoder) endpoint(n *yaml.Node) {
 func (d *presetDecoder) parseCredential(n *yaml.Node) {
 	const label = "an entry of credentials"
 	o := offered{Credential: Credential{Header: "Authorization", Format: "Bearer {}", TTL: defaultTTL, Origin: d.origin(n)}}
-	d.mapping(label, n, append(d.credentialFields(label, &o.Credential, new(string)),
+	common := slices.DeleteFunc(d.credentialFields(label, &o.Credential, new(string)), func(f field) bool { return f.name == "hosts" })
+	d.mapping(label, n, append(common,
+		field{"hosts", func(n *yaml.Node) { d.offerHosts(n, &o) }},
 		field{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
+		d.textField(label, "sign", &o.Sign, choice("way to sign", awsSigV4)),
+		d.textField(label, "when", &o.when, unchanged(variable)),
 		d.textField(label, "login", &o.login, unchanged(lineText)),
 		field{"renew", func(n *yaml.Node) { d.parseRenewal(n, &o) }},
 		field{"inside", func(n *yaml.Node) { d.parseLoginFile(n, &o) }},
@@ -82,12 +89,28 @@ func (o offered) complete() error {
 		return errors.New("it has no name")
 	case o.Source.Kind == "":
 		return errors.New("it has no source, such as {env: NAME}")
-	case len(o.Hosts) == 0:
+	case len(o.Hosts)+len(o.hosts) == 0:
 		return errors.New("it has no hosts")
-	case len(o.Env) == 0 && o.Inside == nil:
+	case (o.Source.Kind == awsKeys) != (o.Sign != ""):
+		return errors.New("a source {aws: keys} and sign need each other")
+	case len(o.placeholders()) == 0 && o.Inside == nil:
 		return errors.New("it has no env: the variable that holds the placeholder")
 	}
 	return o.checkLogin()
+}
+
+// offerHosts decodes the hosts of a credential, in which variables may stand.
+func (d *presetDecoder) offerHosts(n *yaml.Node, o *offered) {
+	d.texts("an entry of credentials", "hosts", n, false, func(text string) error {
+		if strings.Contains(text, "${") {
+			t, err := parseHostTemplate(text)
+			o.hosts = append(o.hosts, t)
+			return err
+		}
+		h, err := ParseHostPort(text)
+		o.Hosts = append(o.Hosts, h)
+		return err
+	})
 }
 
 // offerSource decodes where the secret of an agent is: a variable of the
@@ -103,6 +126,10 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 		d.textField(label, "file", &o.Source.Value, func(text string) (string, error) {
 			o.Source.Kind = "file"
 			return homePath(text)
+		}),
+		d.textField(label, awsKeys, &o.Source.Value, func(text string) (string, error) {
+			o.Source.Kind = awsKeys
+			return text, oneOf(awsKeys, text, []string{"keys"})
 		}),
 		d.textField(label, "key", &key, keyPath),
 		d.textField(label, "variable", &line, unchanged(variable)),
@@ -121,7 +148,18 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 // c is then the one that a plan needs.
 func (a *agentPlan) ready(c *offered) string {
 	login := c.login
+	if c.Source.Kind == awsKeys {
+		why := a.awsSource(c)
+		if why == "" {
+			return ""
+		}
+		return a.preset.Title + " has no credential: " + why + "; " + login
+	}
 	if c.Source.Kind == "env" {
+		if s := a.settings[c.Source.Value]; s.value != "" && s.file != "" {
+			c.Source = CredentialSource{Kind: "file", Value: s.file, Options: options("key", s.key)}
+			return ""
+		}
 		if a.host.lookup(c.Source.Value) != "" {
 			return ""
 		}
@@ -183,9 +221,24 @@ func SecretIn(data []byte, options map[string]string) ([]byte, error) {
 	if key == "" {
 		return bytes.Clone(data), nil
 	}
+	value, err := valueIn(data, key)
+	if err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case string:
+		return []byte(v), nil
+	case json.Number:
+		return []byte(v), nil
+	}
+	return nil, errNoSecret
+}
+
+// valueIn takes a value out of a JSON text, by the parts of the way to it with dots
+// between.
+func valueIn(data []byte, key string) (value any, err error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	var value any
 	if dec.Decode(&value) != nil {
 		return nil, errNoSecret
 	}
@@ -198,13 +251,7 @@ func SecretIn(data []byte, options map[string]string) ([]byte, error) {
 			return nil, errNoSecret
 		}
 	}
-	switch v := value.(type) {
-	case string:
-		return []byte(v), nil
-	case json.Number:
-		return []byte(v), nil
-	}
-	return nil, errNoSecret
+	return value, nil
 }
 
 // lineValue is the value of a variable in lines of NAME=VALUE, as programs that

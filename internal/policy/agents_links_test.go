@@ -20,6 +20,7 @@ var byPresetKey = map[string][]string{
 	"copy":        {"copy: [HERE/dir]", "copy: [HERE/file]", "copy: [{path: HERE/dir/inner}]"},
 	"files":       {"files: [{path: HERE/file, merge: true, content: '{}'}]", "files: [{path: HERE/dir/inner, merge: true, content: '{}'}]"},
 	"filesystem":  {"filesystem: {read: [HERE/dir]}", "filesystem: {write: [HERE/dir]}", "filesystem: {copy: [HERE/dir]}"},
+	"settings":    {"settings: [{file: HERE/file, key: env}]\ncredentials: [{name: a, source: {env: A_KEY}, hosts: [a.example.org], env: A}]"},
 	"credentials": {"credentials: [{name: a, source: {file: HERE/file, key: token}, hosts: [a.example.org], env: A}]"},
 }
 
@@ -36,7 +37,7 @@ func TestEveryPathOfAPresetIsJudgedByItsLinks(t *testing.T) {
 				t.Run(fmt.Sprintf("%s %d in %s", f.name, i, tree), func(t *testing.T) {
 					w := ledWorld(t)
 					w.host.Home = w.root // the trees with links are in it
-					w.write("outside/file", `{"token": "secret"}`, 0o600)
+					w.write("outside/file", `{"token": "secret", "env": {"A_KEY": "secret"}}`, 0o600)
 					w.write("outside/dir/inner", "x", 0o600)
 					w.mkdir("honest") // links of the user's own
 					w.link("/outside/dir", "honest/dir")

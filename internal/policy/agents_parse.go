@@ -69,6 +69,7 @@ func (d *presetDecoder) fields(given map[string]bool, extends *string) []field {
 		}},
 		{"copy", func(n *yaml.Node) { d.each("copy", n, d.parseCopy) }},
 		{"files", func(n *yaml.Node) { d.each("files", n, d.ownFile) }},
+		{"settings", func(n *yaml.Node) { d.each("settings", n, d.settingsFile) }},
 		{"variables", func(n *yaml.Node) {
 			d.each("variables", n, func(n *yaml.Node) {
 				d.text("variables", "an entry", n, func(text string) error {

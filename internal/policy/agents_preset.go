@@ -26,6 +26,7 @@ type Preset struct {
 	read        []named
 	copies      []AgentCopy
 	files       []AgentFile
+	settings    []settingsFile
 	variables   []variableName
 	trust       []string
 	endpoints   []movedHost
@@ -58,7 +59,7 @@ type variableName struct {
 // movedHost is a variable of the caller that replaces the provider's host by another.
 type movedHost struct {
 	variable string
-	host     string // that it replaces in the hosts of credentials
+	host     hostTemplate // that it replaces in the hosts of credentials
 	origin   Origin
 }
 
@@ -66,6 +67,8 @@ type movedHost struct {
 // one name the first.
 type offered struct {
 	Credential
+	hosts   []hostTemplate  // in addition to Hosts
+	when    string          // a variable that switches it on; "" for always
 	expires string          // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
 	login   string          // what to type when the secret is missing or has ended
 	set     []variableValue // variables that are handed in with it
@@ -216,6 +219,7 @@ func (p Preset) with(own Preset) Preset {
 		return slices.ContainsFunc(own.files, func(o AgentFile) bool { return o.Path == f.Path })
 	})
 	p.files = append(p.files, own.files...)
+	p.settings = append(p.settings, own.settings...)
 	p.variables = append(p.variables, own.variables...)
 	p.trust = append(p.trust, own.trust...)
 	p.endpoints = append(own.endpoints, p.endpoints...)

@@ -15,6 +15,11 @@ func (p *Plan) sources(e Effective, h Host) error {
 		base[one.Credential.Name] = one.Base
 	}
 	x := explainer{plan: *p, host: h}
+	for _, f := range e.agent.filesObeyed() {
+		if _, fault := x.outsideView(Entry{Origin: f.origin}, "what the preset obeys", f.path); fault != nil {
+			errs = append(errs, fault)
+		}
+	}
 	for i := range p.Credentials {
 		c := &p.Credentials[i]
 		if fault := x.source(c, base[c.Name]); fault != nil {
