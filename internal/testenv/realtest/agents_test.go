@@ -353,16 +353,7 @@ func (a worker) runPolicy() string {
 
 // runArgs are the arguments by which holdfast starts the agent inside.
 func (a worker) runArgs(p *fixture, dirs, argv []string, script string) []string {
-	args := []string{"run", "--policy", p.ws + "/../policy.yaml"}
-	if os.Geteuid() != 0 {
-		// In the test's namespace root's files belong to no known user, and
-		// directories in PATH with such an owner are ignored.
-		install, _, _ := strings.Cut(dirs[0], "/node_modules/")
-		args = append(args, "--ro", install)
-		for _, dir := range dirs[1:] {
-			args = append(args, "--ro", dir)
-		}
-	}
+	args := append([]string{"run", "--policy", p.ws + "/../policy.yaml"}, visible(dirs)...)
 	args = append(args, "--", a.name)
 	for _, arg := range argv {
 		args = append(args, strings.ReplaceAll(strings.ReplaceAll(arg, "{}", "go "+model.Marker(script)), "{ws}", p.ws))
@@ -383,6 +374,21 @@ func (a worker) run(p *fixture, dirs, argv []string, script string) string {
 		}
 	}
 	return out + complaint
+}
+
+// visible are the flags that show the program where its owner is unknown: in the test's
+// namespace root's files belong to no known user, and directories in PATH with such an
+// owner are ignored.
+func visible(dirs []string) (flags []string) {
+	if os.Geteuid() == 0 {
+		return nil
+	}
+	install, _, _ := strings.Cut(dirs[0], "/node_modules/")
+	flags = []string{"--ro", install}
+	for _, dir := range dirs[1:] {
+		flags = append(flags, "--ro", dir)
+	}
+	return flags
 }
 
 // goOn lets the agent continue in a second run where the first one ended: the
