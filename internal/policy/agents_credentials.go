@@ -147,27 +147,10 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 // ready says why the secret of c cannot be had now; "" when it can. The source of
 // c is then the one that a plan needs.
 func (a *agentPlan) ready(c *offered) string {
+	if c.Source.Kind != "file" {
+		return a.readyByVariable(c)
+	}
 	login := c.login
-	if c.Source.Kind == awsKeys {
-		why := a.awsSource(c)
-		if why == "" {
-			return ""
-		}
-		return a.preset.Title + " has no credential: " + why + "; " + login
-	}
-	if c.Source.Kind == "env" {
-		if s := a.settings[c.Source.Value]; s.value != "" && s.file != "" {
-			c.Source = CredentialSource{Kind: "file", Value: s.file, Options: options("key", s.key)}
-			return ""
-		}
-		if a.host.lookup(c.Source.Value) != "" {
-			return ""
-		}
-		if login == "" {
-			login = "export " + c.Source.Value + "=…"
-		}
-		return a.preset.Title + " has no credential: " + login
-	}
 	if login == "" {
 		login = "log in once outside"
 	}
@@ -204,6 +187,29 @@ func (a *agentPlan) ready(c *offered) string {
 		return fmt.Sprintf("the login of %s ended at %s: %s", a.preset.Title, at.UTC().Format(time.RFC3339), login)
 	}
 	return ""
+}
+
+// readyByVariable is ready for a secret that is not in a file of the agent's.
+func (a *agentPlan) readyByVariable(c *offered) string {
+	missing := a.preset.Title + " has no credential: "
+	if c.Source.Kind == awsKeys {
+		why := a.awsSource(c)
+		if why == "" {
+			return ""
+		}
+		return missing + why + "; " + c.login
+	}
+	name := c.Source.Value
+	switch s := a.settings[name]; {
+	case s.value != "" && s.file != "":
+		c.Source = CredentialSource{Kind: "file", Value: s.file, Options: options("key", s.key)}
+		return ""
+	case a.host.lookup(name) != "":
+		return ""
+	case c.login == "":
+		return missing + "export " + name + "=…"
+	}
+	return missing + c.login
 }
 
 // errNoSecret means that a file has no secret at the named place. It contains nothing

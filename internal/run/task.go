@@ -37,6 +37,7 @@ type Task struct {
 	Build      string                // of Holdfast: release and commit
 	Notify     func(line string)     // gets alerts while the command runs, a line each; nil for none
 	Progress   func(line string)     // gets what takes long once the command has ended; nil for none
+	Begins     func(notes []string)  // gets, before the command begins, what of its settings is not as the user has it; nil for nobody
 	Asks       func(id, what string) // gets what begins to wait for an answer; nil for none
 	Late       func()                // is called once when the run must be over: no reader is waited for any more; nil for not
 	Grants     string                // directory of grants and revocations of credentials; "" for none
@@ -165,6 +166,7 @@ type running struct {
 	agent      *state.Agent
 	egress     *egress.Egress
 	intercepts bool // connections to every address arrive; known when something is launched
+	told       bool // Task.Begins was called
 }
 
 // runToEnd runs the task to its end. What is made in its course is closed in the
@@ -253,6 +255,10 @@ func (r *running) launch(ctx context.Context) (boundary.Process, error) {
 	}
 	if err := r.agent.AddTo(&spec); err != nil {
 		return nil, err
+	}
+	if notes := r.agent.Notes(); t.Begins != nil && len(notes) > 0 && !r.told {
+		t.Begins(notes)
+		r.told = true
 	}
 	r.sensors.AddTo(&spec)
 	if t.Executable != "" {

@@ -32,6 +32,10 @@ type Agent struct {
 	uid    int      // of everything inside, as seen by the host
 	gid    int
 
+	// What is inside, once AddTo was called.
+	variables map[string]string
+	paths     []policy.PathRule
+
 	warnings []string
 }
 
@@ -95,6 +99,7 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 	for _, e := range spec.Plan.Env {
 		variables[e.Name] = e.Value
 	}
+	a.variables, a.paths = variables, spec.Plan.Paths
 	if err := a.addCopies(spec, variables); err != nil {
 		return err
 	}

@@ -57,6 +57,9 @@ type copiedFile struct {
 	mode    uint32
 	masked  bool           // it is not complete: secrets were masked, or keys left out
 	json    map[string]any // for rows that filter JSON; content is made from it
+
+	hidden     []string    // where secrets were masked: keys, or lines
+	references []reference // to secrets, which the agent looks up inside
 }
 
 // filtered reports whether the row filters JSON.
@@ -69,7 +72,7 @@ func (a *Agent) read(row policy.AgentCopy, budget *copyBudget) (*copyRow, error)
 	if row.Source == "" {
 		return c, nil
 	}
-	err := c.readTree(row.Source, "", 0, budget, a.secrets.String)
+	err := c.readTree(row.Source, "", 0, budget, a.mask)
 	if err != nil {
 		c.files, c.unreadable = nil, true
 	}
@@ -149,12 +152,20 @@ func (c *copyRow) addFile(rest string, data []byte, mode fs.FileMode, mask func(
 		if file.json, err = parseJSON([]byte(mask(string(data)))); err != nil {
 			return errors.New("its secrets cannot be separated from the rest")
 		}
+		file.hidden, file.references = maskedKeys(object, file.json), referencesIn(object)
 		file.masked = true
 		c.files = append(c.files, file)
 		return nil
 	}
 	file.content = []byte(mask(string(data)))
 	file.masked = !bytes.Equal(file.content, data)
+	was, err := parseJSON(data)
+	now, nowErr := parseJSON(file.content)
+	if err == nil && nowErr == nil {
+		file.hidden, file.references = maskedKeys(was, now), referencesIn(was)
+	} else {
+		file.hidden = maskedLines(data, file.content)
+	}
 	c.files = append(c.files, file)
 	return nil
 }

@@ -97,6 +97,11 @@ func New(world *command.App, options policy.Options, argv []string) (*run.Task, 
 		},
 	}
 	t.Asks = a.notifyWaiting(t.Streams)
+	t.Begins = func(notes []string) {
+		for _, n := range notes {
+			a.Note(command.Yellow, "warning", "%s", text.Line(n))
+		}
+	}
 	if exe, err := os.Executable(); err == nil {
 		t.Executable = exe
 	}

@@ -1,11 +1,3 @@
-// Package redact takes secrets out of what is written down: those that it is
-// given (Hold), in the forms in which programs write them, and what looks like a
-// secret by its own shape or by its place. A mark replaces each, the same for the
-// same secret, so that records can be joined.
-//
-// What is masked by place is kept short on purpose. A program must not be able to
-// hide a part of a command line from the record by calling it a password: such a
-// value ends where a shell would begin something new.
 package redact
 
 import (
@@ -116,7 +108,7 @@ func (r *Redactor) mask(t *table, s string) string {
 	if at >= len(s) {
 		return s
 	}
-	return r.scan(t, s, at)
+	return replace(s, r.scan(t, s, at))
 }
 
 // mark returns what replaces a secret: its kind, its first letters

@@ -18,11 +18,14 @@ const (
 	byValue
 )
 
-// scan masks a text; at is the first pair in it that means something.
+// find finds what is masked in a text, in its order.
+func (r *Redactor) find(t *table, s string) []hit { return r.scan(t, s, t.next(s, 1)) }
+
+// scan is find, where at is the first pair in the text that means something.
 //
 // Secrets that are held are looked for everywhere. What is found by shape or
 // place is passed over at once, so that the time is that of the text's length.
-func (r *Redactor) scan(t *table, s string, at int) string {
+func (r *Redactor) scan(t *table, s string, at int) []hit {
 	var hits []hit
 	free := 0 // the beginning of what no shape or place has taken
 	for ; at < len(s); at = t.next(s, at+1) {
@@ -47,7 +50,7 @@ func (r *Redactor) scan(t *table, s string, at int) string {
 			hits = join(hits, h)
 		}
 	}
-	return replace(s, hits)
+	return hits
 }
 
 // shaped looks for the tokens of a group; none begins before free.
