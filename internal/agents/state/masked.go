@@ -61,7 +61,8 @@ func maskedKeys(was, now map[string]any) (keys []string) {
 	return keys
 }
 
-// referencesIn lists the references in the texts of a JSON file.
+// referencesIn lists the references in the texts of a JSON file, whose secrets are masked:
+// what is left is no password that looks like a reference.
 func referencesIn(object map[string]any) (all []reference) {
 	eachText(object, "", func(key, text string) {
 		if r, ok := redact.ReferenceOf(text); ok {

@@ -152,7 +152,7 @@ func (c *copyRow) addFile(rest string, data []byte, mode fs.FileMode, mask func(
 		if file.json, err = parseJSON([]byte(mask(string(data)))); err != nil {
 			return errors.New("its secrets cannot be separated from the rest")
 		}
-		file.hidden, file.references = maskedKeys(object, file.json), referencesIn(object)
+		file.hidden, file.references = maskedKeys(object, file.json), referencesIn(file.json)
 		file.masked = true
 		c.files = append(c.files, file)
 		return nil
@@ -162,7 +162,7 @@ func (c *copyRow) addFile(rest string, data []byte, mode fs.FileMode, mask func(
 	was, err := parseJSON(data)
 	now, nowErr := parseJSON(file.content)
 	if err == nil && nowErr == nil {
-		file.hidden, file.references = maskedKeys(was, now), referencesIn(was)
+		file.hidden, file.references = maskedKeys(was, now), referencesIn(now)
 	} else {
 		file.hidden = maskedLines(data, file.content)
 	}

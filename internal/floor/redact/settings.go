@@ -114,7 +114,7 @@ func (r *Redactor) Settings(text string, known func(variable string) bool) strin
 
 // isPlain reports whether a text by itself holds no secret.
 func (r *Redactor) isPlain(t *table, text string) bool {
-	return len(r.find(t, strings.Trim(text, "${}"))) == 0
+	return len(r.find(t, strings.Trim(behindScheme(text), "${}"))) == 0
 }
 
 // quotedValues finds the strings that the names before them say are secret, and of those

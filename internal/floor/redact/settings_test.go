@@ -23,7 +23,7 @@ func TestSettings(t *testing.T) {
 		{"one with an empty default", `{"token": "${MY_TOKEN:-}"}`, ""},
 		{"one without braces", `{"token": "$MY_TOKEN"}`, ""},
 		{"behind a scheme", `{"Authorization": "Bearer ${MY_TOKEN}"}`, ""},
-		{"behind a scheme, of opencode", `{"Authorization": "Bearer {env:MY_TOKEN}"}`, ""},
+		{"behind a scheme, of opencode", `{"Authorization": "Bearer {env:OPENAI_API_KEY}"}`, ""},
 		{"of a pipeline", `apiKey: "${{ secrets.OPENAI_API_KEY }}"`, ""},
 		{"in an address", `{"url": "https://h.example.org/?token={env:MY_TOKEN}&a=b"}`, ""},
 		{"the name of a variable, as Codex has it", `env_http_headers = { "X-Api-Key" = "OPENAI_API_KEY" }`, ""},
