@@ -41,6 +41,7 @@ consent/client_linux.go os.Stat                : the state
 consent/gate/programs.go os.Stat                  : programs of the host, for a notice to the user
 run/sensors/outside.go filepath.EvalSymlinks             : adds what a link leads to to what is refused, and takes nothing away
 review/changelist.go os.ReadDir os.ReadFile : the state
+run/sensors/loopback.go os.Open : /proc, where the links are the kernel's
 run/sensors/client.go os.Open os.ReadDir os.Stat       : /proc, where the links are the kernel's
 run/sensors/sockets.go os.Open                         : /proc
 supervise/control/client.go filepath.Glob      : the state

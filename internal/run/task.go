@@ -85,6 +85,7 @@ type Result struct {
 	Changed    *state.Changes // what an agent changed in its copies of the user's settings; nil for nothing
 	Limited    []policy.Guarantee
 	Asked      gate.Outcomes // what a rule of consent was about
+	Ports      []int         // of the run's loopback, where nothing listened
 	Warnings   []string
 	Unsent     bool        // an alert did not reach a sink: 'holdfast alerts resend' sends it again
 	Aftermaths []Aftermath // of runs here before this one, whose supervisor was killed
@@ -277,6 +278,7 @@ func (r *running) end(ctx context.Context, result *Result) error {
 	result.warn(err)
 	result.warn(r.session.CollectGit())
 	unseen := r.sensors.Close()
+	result.Ports = r.sensors.RefusedPorts()
 	r.session.NothingHidden = r.sensors.NothingHidden()
 	var unsettled error
 	result.Outcome, unsettled = r.session.Settle(ctx, r.task.user())

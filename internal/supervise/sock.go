@@ -63,6 +63,8 @@ func (s *Supervisor) sockAddress(c *call, e *event.Event, pointer uint64, size i
 		e.Error = s.abstract(c, e.Action, text[len("unix:@"):])
 	case len(path) > 0 && s.openRoot(c.proc):
 		s.sockPath(c, e, path)
+	case e.Action == event.SockConnect && isLoopback(text) && s.socketType(c) != unix.SOCK_STREAM:
+		c.add("type", "datagram") // nothing need answer
 	}
 }
 
@@ -91,14 +93,22 @@ func (s *Supervisor) sockPath(c *call, e *event.Event, path []byte) {
 }
 
 // isInternet reports whether an address is one of the internet protocols and none of
-// the loopback; the unspecified one is the loopback's (ip(7)).
+// the loopback.
 func isInternet(text string) bool {
 	at, err := netip.ParseAddrPort(text)
-	if err != nil {
-		return false
-	}
-	ip := at.Addr().Unmap()
-	return !ip.IsLoopback() && !ip.IsUnspecified()
+	return err == nil && !ofLoopback(at.Addr())
+}
+
+func isLoopback(text string) bool {
+	at, err := netip.ParseAddrPort(text)
+	return err == nil && ofLoopback(at.Addr())
+}
+
+// ofLoopback reports whether an address is the loopback's, as the unspecified one is
+// (ip(7)).
+func ofLoopback(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	return ip.IsLoopback() || ip.IsUnspecified()
 }
 
 var families = map[uint16]string{

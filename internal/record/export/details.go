@@ -80,6 +80,7 @@ var details = []detailRow{
 	{"how", "file.", "How a file is opened besides: created, emptied, appended to and the like.", "", "", "", false},
 	{"kept", "file. sock.bind", "`private`: the change went on in a private directory (the private home, `/tmp`, a copy of a cache) and went with the run. Nothing of it is on the host.", "", "", "", false},
 	{"family", "sock.", "Family of the address.", "", "", "", false},
+	{"type", event.SockConnect, "datagram: nothing need answer at that port of the loopback.", "", "", "", false},
 	{"args", event.SysCall, "Arguments of the call, as numbers.", "hex", "", "", false},
 	{"not_executed", "proc.", "Number of a `proc.exec` before it that did not happen after all: the call failed.", "", "", "", true},
 	{"instead_of", event.ProcExec, "Number of the `proc.exec` that named another program than this one, which runs.", "", "", "", true},

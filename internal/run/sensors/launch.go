@@ -144,6 +144,7 @@ type hooking struct {
 func (h hooking) Observe(e event.Event) error {
 	err := h.Sensor.Observe(e)
 	h.notifyTools(e)
+	h.set.notePort(e)
 	return err
 }
 

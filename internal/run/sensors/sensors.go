@@ -40,6 +40,7 @@ type Set struct {
 	place   detect.Place // what paths of the run are judged against
 	honey   []honey.File
 	clients clients
+	ports   loopback
 	plan    policy.Plan // of the launch, set before that calls anything here
 	began   atomic.Bool // the command may be executed
 

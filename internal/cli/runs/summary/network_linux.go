@@ -24,6 +24,7 @@ func interceptionText(r boundary.Rung) string {
 func (a *app) refusals(result run.Result) {
 	a.destinations("refused", result.Refused)
 	a.destinations("unreachable", result.Unreachable)
+	a.ports(result.Ports)
 	a.noteNews(result.New)
 }
 
@@ -40,6 +41,20 @@ func (a *app) files(plan policy.Plan, r run.Result) {
 		a.Note(command.Yellow, "refused", "and %d more: holdfast log show %s", rest, r.Session)
 	}
 	a.Note(command.Cyan, "hint", "what would allow it: holdfast policy explain %s", text.Word(first))
+}
+
+// fewPorts is how many refused ports of the loopback are named.
+const fewPorts = 4
+
+// ports says which ports of the run's loopback were asked for in vain.
+func (a *app) ports(all []int) {
+	for i, port := range all {
+		if i == fewPorts {
+			a.Note(command.Cyan, "hint", "and %d more ports of localhost", len(all)-i)
+			return
+		}
+		a.Note(command.Cyan, "hint", "nothing inside listens on localhost:%d, for the loopback in there is its own; to reach a service of this machine: --host-port %d", port, port)
+	}
 }
 
 // summaryLines is how many destinations of a kind a summary names.
