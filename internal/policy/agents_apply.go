@@ -107,7 +107,7 @@ func (a *agentPlan) brokered() error {
 		}
 		done[c.Name] = true
 		c.Hosts = a.hostsOf(&c)
-		a.broker(c.Credential, places)
+		a.broker(&c, places)
 		for _, v := range c.set {
 			a.set(v.name, v.value, c.Origin)
 		}
@@ -183,7 +183,8 @@ func endpointPlace(text string) (provider, error) {
 // broker adds a credential and the rules for its hosts. A service on the loopback of
 // this machine gets a placeholder key: that connection is not inspected, and the
 // service is the user's own.
-func (a *agentPlan) broker(c Credential, places map[string]provider) {
+func (a *agentPlan) broker(o *offered, places map[string]provider) {
+	c := o.Credential
 	var hosts []HostPort
 	for _, h := range c.Hosts {
 		p, moved := places[h.Host]
@@ -202,7 +203,7 @@ func (a *agentPlan) broker(c Credential, places map[string]provider) {
 	}
 	c.Hosts = hosts
 	for _, h := range hosts {
-		a.allow(h, c.Paths, c.Origin)
+		a.allow(h, append(slices.Clone(c.Paths), o.pathsAt[h]...), c.Origin)
 	}
 	if c.Inside != nil {
 		inside := *c.Inside

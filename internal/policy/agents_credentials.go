@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -91,6 +92,8 @@ func (o offered) complete() error {
 		return errors.New("it has no source, such as {env: NAME}")
 	case len(o.Hosts)+len(o.hosts) == 0:
 		return errors.New("it has no hosts")
+	case (o.Source.Kind == "command") != (o.loginFile != ""):
+		return errors.New("a source with a command needs login, a file that is there when the program has a login, and no other source has one")
 	case (o.Source.Kind == awsKeys) != (o.Sign != ""):
 		return errors.New("a source {aws: keys} and sign need each other")
 	case len(o.placeholders()) == 0 && o.Inside == nil:
@@ -99,7 +102,8 @@ func (o offered) complete() error {
 	return o.checkLogin()
 }
 
-// offerHosts decodes the hosts of a credential, in which variables may stand.
+// offerHosts decodes the hosts of a credential, in which variables may stand, or behind
+// which the only paths there.
 func (d *presetDecoder) offerHosts(n *yaml.Node, o *offered) {
 	d.texts("an entry of credentials", "hosts", n, false, func(text string) error {
 		if strings.Contains(text, "${") {
@@ -107,8 +111,19 @@ func (d *presetDecoder) offerHosts(n *yaml.Node, o *offered) {
 			o.hosts = append(o.hosts, t)
 			return err
 		}
-		h, err := ParseHostPort(text)
-		o.Hosts = append(o.Hosts, h)
+		host, path, limited := strings.Cut(text, "/")
+		h, err := ParseHostPort(host)
+		if err != nil || !limited {
+			o.Hosts = append(o.Hosts, h)
+			return err
+		}
+		if path, err = requestPath("/" + path); !slices.Contains(o.Hosts, h) {
+			o.Hosts = append(o.Hosts, h)
+		}
+		if o.pathsAt == nil {
+			o.pathsAt = map[HostPort][]string{}
+		}
+		o.pathsAt[h] = append(o.pathsAt[h], path)
 		return err
 	})
 }
@@ -127,6 +142,8 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 			o.Source.Kind = "file"
 			return homePath(text)
 		}),
+		{"command", func(n *yaml.Node) { o.Source.Kind = "command"; d.command(label, n, &o.Source) }},
+		d.textField(label, "login", &o.loginFile, homePath),
 		d.textField(label, awsKeys, &o.Source.Value, func(text string) (string, error) {
 			o.Source.Kind = awsKeys
 			return text, oneOf(awsKeys, text, []string{"keys"})
@@ -192,6 +209,12 @@ func (a *agentPlan) ready(c *offered) string {
 // readyByVariable is ready for a secret that is not in a file of the agent's.
 func (a *agentPlan) readyByVariable(c *offered) string {
 	missing := a.preset.Title + " has no credential: "
+	if c.Source.Kind == "command" {
+		if _, err := os.Lstat(a.hostPath(c.loginFile)); err != nil || !a.hasProgram(c.Source.Argv[0]) {
+			return missing + c.login
+		}
+		return ""
+	}
 	if c.Source.Kind == awsKeys {
 		why := a.awsSource(c)
 		if why == "" {
@@ -241,23 +264,59 @@ func SecretIn(data []byte, options map[string]string) ([]byte, error) {
 }
 
 // valueIn takes a value out of a JSON text, by the parts of the way to it with dots
-// between.
+// between. In a part, {WAY} stands for the text at another way. Comment lines are
+// ignored, as programs do in their own files.
 func valueIn(data []byte, key string) (value any, err error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
+	lines := bytes.Split(data, []byte("\n"))
+	lines = slices.DeleteFunc(lines, func(line []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(line), []byte("//")) })
+	dec := json.NewDecoder(bytes.NewReader(bytes.Join(lines, []byte("\n"))))
 	dec.UseNumber()
 	if dec.Decode(&value) != nil {
 		return nil, errNoSecret
 	}
-	for part := range strings.SplitSeq(key, ".") {
-		object, ok := value.(map[string]any)
+	return valueAtWay(value, value, key)
+}
+
+func valueAtWay(root, value any, way string) (any, error) {
+	part, rest := way, ""
+	depth := 0
+	for i, c := range way {
+		switch {
+		case c == '{':
+			depth++
+		case c == '}':
+			depth--
+		}
+		if c == '.' && depth == 0 {
+			part, rest = way[:i], way[i+1:]
+			break
+		}
+	}
+	for {
+		before, inner, found := strings.Cut(part, "{")
+		inner, after, closed := strings.Cut(inner, "}")
+		if !found || !closed {
+			break
+		}
+		text, err := valueAtWay(root, root, inner)
+		word, ok := text.(string)
+		if err != nil || !ok || strings.Contains(word, "{") {
+			return nil, errNoSecret
+		}
+		part = before + word + after
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, errNoSecret
+	}
+	below, ok := object[part]
+	if !ok || rest == "" {
 		if !ok {
 			return nil, errNoSecret
 		}
-		if value, ok = object[part]; !ok {
-			return nil, errNoSecret
-		}
+		return below, nil
 	}
-	return value, nil
+	return valueAtWay(root, below, rest)
 }
 
 // lineValue is the value of a variable in lines of NAME=VALUE, as programs that

@@ -9,7 +9,7 @@ import (
 )
 
 // pathlessOfPreset are the keys of a preset that name no path of the host.
-var pathlessOfPreset = []string{"version", "extends", "title", "install", "sandbox", "variables", "trust", "endpoints", "network", "environment"}
+var pathlessOfPreset = []string{"version", "extends", "title", "install", "sandbox", "variables", "trust", "endpoints", "logins", "network", "environment"}
 
 // byPresetKey has, for every key of a preset that names a path, the text of a preset
 // with it. HERE is replaced by a tree with the links dir and file.

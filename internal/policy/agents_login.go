@@ -126,11 +126,34 @@ func (o offered) checkLogin() error {
 	return nil
 }
 
+// parseLogin decodes an address at which the program begins a login.
+func (d *presetDecoder) parseLogin(n *yaml.Node) {
+	const label = "an entry of logins"
+	var l Login
+	d.mapping(label, n, []field{
+		d.textField(label, "url", new(string), func(text string) (_ string, err error) {
+			l.Host, l.Path, err = Renewal{URL: text}.Endpoint()
+			return text, err
+		}),
+		d.textField(label, "login", &l.Text, unchanged(lineText)),
+	})
+	if len(d.errs) == 0 && (l.Path == "" || l.Text == "") {
+		d.fail(n, "", "%s needs url and login: what to type outside", label)
+	}
+	d.preset.logins = append(d.preset.logins, madeLogin{l, d.origin(n)})
+}
+
+// madeLogin is an address at which a login begins, with where it was named.
+type madeLogin struct {
+	Login
+	origin Origin
+}
+
 // logins are the token endpoints of the preset, with the credentials that were chosen,
 // and the rules by which requests reach the answer. Nothing of them leaves.
 func (a *agentPlan) logins() {
 	for _, c := range a.preset.credentials {
-		if c.Renewal == nil {
+		if c.Renewal == nil || !a.wanted(&c) {
 			continue
 		}
 		host, path, err := c.Renewal.Endpoint()
@@ -143,10 +166,19 @@ func (a *agentPlan) logins() {
 				l.Credential = c.Name
 			}
 		}
-		rule := HostRule{Host: host.Host, Ports: []int{host.Port}, Kind: TLS, Methods: []string{"POST"}, Paths: []string{path}, Inspect: true}
-		a.entries = append(a.entries, Entry{Key: "network.allow", Value: rule.String(), Rule: &rule, Origin: c.Origin, Base: "/"})
-		a.endpoints = append(a.endpoints, l)
+		a.answer(l, c.Origin)
 	}
+	for _, l := range a.preset.logins {
+		l.Title = a.preset.Title
+		a.answer(l.Login, l.origin)
+	}
+}
+
+// answer lets requests reach the answer at an endpoint.
+func (a *agentPlan) answer(l Login, at Origin) {
+	rule := HostRule{Host: l.Host.Host, Ports: []int{l.Host.Port}, Kind: TLS, Methods: []string{"POST"}, Paths: []string{l.Path}, Inspect: true}
+	a.entries = append(a.entries, Entry{Key: "network.allow", Value: rule.String(), Rule: &rule, Origin: at, Base: "/"})
+	a.endpoints = append(a.endpoints, l)
 }
 
 // parseVariables decodes variables that are handed in with a credential.

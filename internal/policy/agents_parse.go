@@ -81,6 +81,7 @@ func (d *presetDecoder) fields(given map[string]bool, extends *string) []field {
 		d.textsField(label, "trust", &p.trust, unchanged(variable)),
 		{"endpoints", func(n *yaml.Node) { d.each("endpoints", n, d.endpoint) }},
 		{"credentials", func(n *yaml.Node) { d.each("credentials", n, d.parseCredential) }},
+		{"logins", func(n *yaml.Node) { d.each("logins", n, d.parseLogin) }},
 	}
 	for _, part := range policyParts {
 		all = append(all, field{part, func(n *yaml.Node) { d.section(part, n, 2) }})

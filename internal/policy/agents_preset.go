@@ -31,6 +31,7 @@ type Preset struct {
 	trust       []string
 	endpoints   []movedHost
 	credentials []offered
+	logins      []madeLogin
 	entries     []Entry // of network, environment and filesystem, as in a policy
 }
 
@@ -67,11 +68,13 @@ type movedHost struct {
 // one name the first.
 type offered struct {
 	Credential
-	hosts   []hostTemplate  // in addition to Hosts
-	when    string          // a variable that switches it on; "" for always
-	expires string          // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
-	login   string          // what to type when the secret is missing or has ended
-	set     []variableValue // variables that are handed in with it
+	hosts     []hostTemplate        // in addition to Hosts
+	pathsAt   map[HostPort][]string // where the rule for a host has paths
+	loginFile string                // of a command: is there when its program has a login
+	when      string                // a variable that switches it on; "" for always
+	expires   string                // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
+	login     string                // what to type when the secret is missing or has ended
+	set       []variableValue       // variables that are handed in with it
 }
 
 // variableValue is a variable inside.
@@ -224,6 +227,7 @@ func (p Preset) with(own Preset) Preset {
 	p.trust = append(p.trust, own.trust...)
 	p.endpoints = append(own.endpoints, p.endpoints...)
 	p.credentials = append(own.credentials, p.credentials...)
+	p.logins = append(p.logins, own.logins...)
 	p.entries = append(p.entries, own.entries...)
 	return p
 }
