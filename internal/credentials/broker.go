@@ -147,7 +147,7 @@ func (b *Broker) Placeholders() []policy.Env {
 	for _, h := range b.order {
 		out = append(out, h.variables()...)
 	}
-	return out
+	return append(out, b.texts()...)
 }
 
 // Issued returns every secret value that was given out so far.

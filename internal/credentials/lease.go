@@ -25,6 +25,7 @@ type holder struct {
 	marker       string // its mark of revocation when the session began
 
 	file     *policy.AgentFile // that stands for its login file inside; nil for none
+	text     map[string]any    // of its login, for a variable; nil for none
 	rejected atomic.Bool       // the provider answered 401 to its secret
 
 	turn chan struct{} // holds one token; its taker owns the fields below

@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,14 +52,18 @@ func (h *holder) makeInside(s *loginSource) error {
 	if r.Ends != "" {
 		put(out, r.Ends, ends.UnixMilli())
 	}
+	for _, v := range []string{p.value, p.refresh, p.id} {
+		h.broker.config.reportHeld("placeholder-"+h.cred.Name, v)
+	}
+	if f.Variable != "" {
+		h.text = out
+		return nil
+	}
 	content, err := json.MarshalIndent(out, "", "  ")
 	if err != nil {
 		return fmt.Errorf("making %s: %w", f.Path, err)
 	}
 	h.file = &policy.AgentFile{Path: f.Path, Content: string(content) + "\n", Writable: true, Origin: h.cred.Origin}
-	for _, v := range []string{p.value, p.refresh, p.id} {
-		h.broker.config.reportHeld("placeholder-"+h.cred.Name, v)
-	}
 	return nil
 }
 
@@ -114,6 +120,26 @@ func putAt(object map[string]any, way []string, value any) {
 		object = below
 	}
 	object[way[len(way)-1]] = value
+}
+
+// texts are the variables that hold logins. Several logins can be in one: each is under
+// a name of its own.
+func (b *Broker) texts() (out []policy.Env) {
+	all := map[string]map[string]any{}
+	for _, h := range b.order {
+		if h.text == nil {
+			continue
+		}
+		name := h.cred.Inside.Variable
+		if all[name] == nil {
+			all[name] = map[string]any{}
+		}
+		maps.Copy(all[name], h.text)
+		text, _ := json.Marshal(all[name]) // of JSON that was decoded, and texts
+		out = slices.DeleteFunc(out, func(e policy.Env) bool { return e.Name == name })
+		out = append(out, policy.Env{Name: name, Value: string(text), Origin: h.cred.Origin})
+	}
+	return out
 }
 
 // Files are what programs find inside instead of login files.

@@ -27,9 +27,10 @@ type Renewal struct {
 // LoginFile is what the program finds inside instead of its login file: placeholders
 // of the tokens, and the values of Keep as they are in the file outside.
 type LoginFile struct {
-	Path   string              // inside; in a preset the path of the source
-	Keep   []string            // keys
-	Claims map[string][]string // by key of a token that is a JWT: the claims that the placeholder has, too; the names of one in another with a space between
+	Path     string              // inside; in a preset the path of the source
+	Variable string              // that holds the text instead of a file; "" for a file
+	Keep     []string            // keys
+	Claims   map[string][]string // by key of a token that is a JWT: the claims that the placeholder has, too; the names of one in another with a space between
 }
 
 // Login is a token endpoint as the network knows it. Nothing that is sent there from
@@ -89,6 +90,7 @@ func (d *presetDecoder) parseLoginFile(n *yaml.Node, o *offered) {
 	f := o.Inside
 	d.mapping(label, n, []field{
 		d.textsField(label, "keep", &f.Keep, keyPath),
+		d.textField(label, "variable", &f.Variable, placeholderName),
 		{"claims", func(n *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
 				d.fail(n, "for example claims: {id_token: [email]}", "claims of %s is %s; a mapping is expected", label, describe(n))
