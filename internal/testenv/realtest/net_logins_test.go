@@ -93,8 +93,9 @@ func (w *accountWorld) at(script string, step int, f func()) {
 
 // TestAccountLogins lets agent programs work with the login of an account. No token
 // comes inside, and what is renewed is in the login file.
-func TestAccountLogins(t *testing.T) {
-	all := accounts()
+func TestAccountLogins(t *testing.T) { tryAccounts(t, accounts()) }
+
+func tryAccounts(t *testing.T, all []account) {
 	names := maps.Clone(addresses)
 	for _, a := range all {
 		for _, host := range []string{a.api, a.login, a.beside} {

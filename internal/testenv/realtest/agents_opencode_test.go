@@ -1,0 +1,37 @@
+package realtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"holdfast.dev/holdfast/internal/testenv"
+)
+
+// TestOpencodeWithChatGPT is TestAccountLogins for opencode, whose providers are those of
+// other programs. CI does not install it: go run ./tools/agents does.
+func TestOpencodeWithChatGPT(t *testing.T) {
+	tryAccounts(t, []account{{
+		worker: worker{name: "opencode", argv: []string{"run", "--format", "json", "--auto", "-m", "openai/gpt-5.4", "{}"}, asks: []string{"registry.*"}},
+		api:    "chatgpt.com", login: "auth.openai.com", endpoint: "/oauth/token", says: "opencode auth login",
+		provider: &testenv.Provider{Client: "app_EMoamEEZ73f0CkXaXp7hrann", Lifetime: time.Hour},
+		file:     ".local/share/opencode/auth.json",
+		text: func(l testenv.ProviderLogin, ends time.Time) string {
+			return fmt.Sprintf(`{"openai":{"type":"oauth","refresh":%q,"access":%q,"expires":%d,"accountId":"acct-1"}}`, l.Refresh, l.Access, ends.UnixMilli())
+		},
+	}})
+}
+
+// TestOpencodeWithCopilot is the same for an account of GitHub, whose token lasts.
+func TestOpencodeWithCopilot(t *testing.T) {
+	tryAccounts(t, []account{{
+		worker: worker{name: "opencode", argv: []string{"run", "--format", "json", "--auto", "-m", "github-copilot/gpt-5.4", "{}"}, asks: []string{"registry.*"}},
+		api:    "api.githubcopilot.com", login: "github.com", endpoint: "/login/oauth/access_token", says: "opencode auth login",
+		provider: &testenv.Provider{Lifetime: time.Hour, Keeps: true},
+		file:     ".local/share/opencode/auth.json",
+		answers:  map[string]string{"/models": `{"data":[]}`},
+		text: func(l testenv.ProviderLogin, _ time.Time) string {
+			return fmt.Sprintf(`{"github-copilot":{"type":"oauth","refresh":%q,"access":%q,"expires":0}}`, l.Access, l.Access)
+		},
+	}})
+}
