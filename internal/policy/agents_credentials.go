@@ -63,6 +63,7 @@ func (d *presetDecoder) parseCredential(n *yaml.Node) {
 	d.mapping(label, n, append(common,
 		field{"hosts", func(n *yaml.Node) { d.offerHosts(n, &o) }},
 		field{"source", func(n *yaml.Node) { d.offerSource(n, &o) }},
+		field{"always", func(n *yaml.Node) { d.truth(label, "always", n, &o.Always) }},
 		d.textField(label, "sign", &o.Sign, choice("way to sign", awsSigV4)),
 		d.textField(label, "when", &o.when, unchanged(variable)),
 		d.textField(label, "login", &o.login, unchanged(lineText)),
@@ -96,7 +97,7 @@ func (o offered) complete() error {
 		return errors.New("a source with a command needs login, a file that is there when the program has a login, and no other source has one")
 	case (o.Source.Kind == awsKeys) != (o.Sign != ""):
 		return errors.New("a source {aws: keys} and sign need each other")
-	case len(o.placeholders()) == 0 && o.Inside == nil:
+	case len(o.placeholders()) == 0 && o.Inside == nil && !o.Always:
 		return errors.New("it has no env: the variable that holds the placeholder")
 	}
 	return o.checkLogin()

@@ -128,6 +128,67 @@ func TestClaudeOnBedrock(t *testing.T) {
 	})
 }
 
+// TestClaudeOnVertex lets Claude Code work with a model of Vertex AI: its token is what
+// gcloud prints.
+func TestClaudeOnVertex(t *testing.T) {
+	const host, token = "europe-west1-aiplatform.googleapis.com", "ya29." + "not-a-real-token-0123456789abcdefgh"
+	names := map[string]string{host: modelAddress}
+	for name, address := range addresses {
+		names[name] = address
+	}
+	testenv.Need(t, testenv.Agents, nil)
+	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
+		testenv.Binary(t)
+		root := t.TempDir()
+		testenv.NoLeaks(t, root)
+		w := newWorld(t, n, root)
+		w.nameServer()
+		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		models := model.New(model.Options{Lookup: p.lookup, Turn: p.turn})
+		server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, host)}}}
+		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var message map[string]any
+			switch {
+			case r.Header.Get("Authorization") != "Bearer "+token:
+				http.Error(w, `{"error": {"code": 401, "status": "UNAUTHENTICATED"}}`, http.StatusUnauthorized)
+				return
+			case !strings.HasPrefix(r.URL.Path, "/v1/projects/project-1/locations/europe-west1/publishers/anthropic/models/") || json.NewDecoder(r.Body).Decode(&message) != nil:
+				http.Error(w, `{"error": {"code": 404, "status": "NOT_FOUND"}}`, http.StatusNotFound)
+				return
+			}
+			message["model"] = "claude"
+			delete(message, "anthropic_version")
+			text, _ := json.Marshal(message) // it was JSON
+			inner := r.Clone(r.Context())
+			inner.URL.Path, inner.Body, inner.ContentLength = "/v1/messages", io.NopCloser(bytes.NewReader(text)), int64(len(text))
+			models.ServeHTTP(w, inner)
+		})
+		w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
+		t.Cleanup(func() { server.Close() })
+		dirs := worker{name: "claude"}.dirs(t)
+		variables := []string{"CLAUDE_CODE_USE_VERTEX=1", "CLOUD_ML_REGION=europe-west1", "ANTHROPIC_VERTEX_PROJECT_ID=project-1"}
+		t.Run("login", func(t *testing.T) {
+			f := newFixture(t, w.root)
+			a := worker{name: "claude", key: "UNUSED", env: variables, home: map[string]string{
+				"../bin/gcloud": "#!/bin/sh\necho " + token + "\n",
+				".config/gcloud/application_default_credentials.json": `{"type": "authorized_user", "refresh_token": "1//0-not-a-real-one"}`,
+			}}
+			a.settle(f, append([]string{f.ws + "/../bin"}, dirs...))
+			p.add("vertex", f.ws, []model.Step{{Op: model.Write, Path: "{ws}/done", Content: "by Vertex"}})
+			said := a.start(f, dirs, "-p", "go "+model.Marker("vertex"), "--dangerously-skip-permissions")
+			if f.bare("cat done || true") != "by Vertex" || strings.Contains(said, token) {
+				t.Errorf("not done, or the token is printed:\n%s", said)
+			}
+		})
+		t.Run("no login", func(t *testing.T) {
+			f := newFixture(t, w.root)
+			a := worker{name: "claude", key: "UNUSED", env: variables}
+			a.settle(f, dirs)
+			contains(t, a.start(f, dirs, "--version"), "Claude Code has no credential: install gcloud, and type: gcloud auth application-default login")
+		})
+	})
+}
+
 // start starts the agent inside as its user does, without a flag, and returns all its
 // output.
 func (a worker) start(p *fixture, dirs []string, argv ...string) string {
