@@ -27,6 +27,7 @@ var systemView = []viewEntry{
 	{"/lib64", "the dynamic linker; a link into /usr on merged systems"},
 	{"/libx32", "libraries; a link into /usr on merged systems"},
 	{"/nix/store", "programs and libraries of NixOS"},
+	{"/var/lib/gems", "libraries that root installed for Debian's Ruby"},
 	{"/sys/devices/system/cpu", "processor topology, which runtimes and lscpu size themselves by"},
 	{"/etc/alternatives", "targets of the links that name default programs"},
 	{"/etc/ld.so.cache", "library look-up"},
