@@ -2,6 +2,7 @@ package realtest
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,7 +16,7 @@ func TestOpencodeWithChatGPT(t *testing.T) {
 		worker: worker{name: "opencode", argv: []string{"run", "--format", "json", "--auto", "-m", "openai/gpt-5.4", "{}"}, asks: []string{"registry.*"}},
 		api:    "chatgpt.com", login: "auth.openai.com", endpoint: "/oauth/token", says: "opencode auth login",
 		provider: &testenv.Provider{Client: "app_EMoamEEZ73f0CkXaXp7hrann", Lifetime: time.Hour},
-		file:     ".local/share/opencode/auth.json",
+		file:     ".local/share/opencode/auth.json", only: []string{"fresh", "ended"},
 		text: func(l testenv.ProviderLogin, ends time.Time) string {
 			return fmt.Sprintf(`{"openai":{"type":"oauth","refresh":%q,"access":%q,"expires":%d,"accountId":"acct-1"}}`, l.Refresh, l.Access, ends.UnixMilli())
 		},
@@ -28,8 +29,8 @@ func TestOpencodeWithCopilot(t *testing.T) {
 		worker: worker{name: "opencode", argv: []string{"run", "--format", "json", "--auto", "-m", "github-copilot/gpt-5.4", "{}"}, asks: []string{"registry.*"}},
 		api:    "api.githubcopilot.com", login: "github.com", endpoint: "/login/oauth/access_token", says: "opencode auth login",
 		provider: &testenv.Provider{Lifetime: time.Hour, Keeps: true},
-		file:     ".local/share/opencode/auth.json",
-		answers:  map[string]string{"/models": `{"data":[]}`},
+		file:     ".local/share/opencode/auth.json", only: []string{"fresh"},
+		answers: map[string]string{"/models": strings.ReplaceAll(copilotModels, "claude-haiku-4.5", "gpt-5.4")},
 		text: func(l testenv.ProviderLogin, _ time.Time) string {
 			return fmt.Sprintf(`{"github-copilot":{"type":"oauth","refresh":%q,"access":%q,"expires":0}}`, l.Access, l.Access)
 		},

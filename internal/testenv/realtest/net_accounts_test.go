@@ -28,6 +28,7 @@ type account struct {
 	file       string            // of the login, in the home
 	answers    map[string]string // of the API besides the model, by path
 	text       func(l testenv.ProviderLogin, ends time.Time) string
+	only       []string // the cases that are tried; nil for all
 }
 
 func accounts() []account {

@@ -121,6 +121,9 @@ func tryAccounts(t *testing.T, all []account) {
 				"fresh": (*accountRun).fresh, "ended": (*accountRun).ended, "ends": (*accountRun).ends,
 				"hostile": (*accountRun).hostile, "refused": (*accountRun).refused, "two": (*accountRun).two, "killed": (*accountRun).killed,
 			} {
+				if a.only != nil && !slices.Contains(a.only, name) {
+					continue
+				}
 				t.Run(a.name+" "+name, func(t *testing.T) {
 					r := &accountRun{account: a, t: t, w: w, dirs: dirs}
 					r.fixture = newFixture(t, w.root, testenv.Node, testenv.Curl)
