@@ -38,7 +38,7 @@ const (
 	Wget         Feature = "wget"
 	Pip          Feature = "pip"
 	PyProjects   Feature = "py-projects" // poetry and pipenv
-	Vite         Feature = "vite" // in [ViteDir]
+	Vite         Feature = "vite"        // in [ViteDir]
 	Cargo        Feature = "cargo"
 	JDK          Feature = "jdk"
 	Maven        Feature = "maven" // and what Debian has of its plugins

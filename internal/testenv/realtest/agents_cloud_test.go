@@ -94,7 +94,7 @@ func TestClaudeOnBedrock(t *testing.T) {
 		testenv.NoLeaks(t, root)
 		w := newWorld(t, n, root)
 		w.nameServer()
-		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		p := newProvider()
 		b := &bedrock{model: model.New(model.Options{Lookup: p.lookup, Turn: p.turn})}
 		server := &http.Server{Handler: b, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, runtime, control)}}}
 		w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
@@ -143,7 +143,7 @@ func TestClaudeOnVertex(t *testing.T) {
 		testenv.NoLeaks(t, root)
 		w := newWorld(t, n, root)
 		w.nameServer()
-		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		p := newProvider()
 		models := model.New(model.Options{Lookup: p.lookup, Turn: p.turn})
 		server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, host)}}}
 		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -114,7 +114,7 @@ func TestCopilotWithAnAccount(t *testing.T) {
 		testenv.NoLeaks(t, root)
 		w := newWorld(t, n, root)
 		w.nameServer()
-		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		p := newProvider()
 		g := serveGitHub(w, p)
 		work := func(t *testing.T, f *fixture, a worker, name string) {
 			p.add(name, f.ws, []model.Step{{Op: model.Write, Path: "{ws}/done", Content: "by " + name}})

@@ -1,20 +1,11 @@
 package realtest
 
 import (
-	"bytes"
-	"context"
-	"crypto/tls"
-	"fmt"
-	"io"
-	"log"
-	"net"
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"holdfast.dev/holdfast/internal/prove/agent"
@@ -102,67 +93,6 @@ var workers = []worker{
 	},
 }
 
-// provider is the stand-in for all model providers; it requires the key.
-type provider struct {
-	mu      sync.Mutex
-	scripts map[string]model.Script
-	turns   map[string]int            // by script: the last requested step
-	said    map[string][]model.Result // by script: the results of the steps so far
-	strange []string                  // requests with another key
-	both    map[string]bool           // by name of an agent: a request had the prompts of both runs
-	told    map[string]bool           // by name of an agent: a request said where it runs
-}
-
-const modelKey = "sk-ant-api03-not-a-real-key-0123456789abcdefghijklmnopqrstuvwxyz"
-
-func (p *provider) lookup(name string) (model.Script, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, ok := p.scripts[name]
-	return s, ok
-}
-
-func (p *provider) turn(_ context.Context, t model.Turn) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.turns[t.Script] = max(p.turns[t.Script], t.Step)
-	p.said[t.Script] = t.Results
-	return nil
-}
-
-// guard passes only requests with the key in a place that the dialects use.
-func (p *provider) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		got := []string{r.Header.Get("X-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), r.Header.Get("X-Goog-Api-Key"), r.URL.Query().Get("key")}
-		if key := strings.Join(got, ""); key != modelKey {
-			p.mu.Lock()
-			p.strange = append(p.strange, fmt.Sprintf("%s %s with %q", r.Method, r.URL.Path, key))
-			p.mu.Unlock()
-			http.Error(w, "who is it?", http.StatusUnauthorized)
-			return
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		for _, a := range workers {
-			if strings.Contains(string(body), model.Marker(a.name+"-work")) && strings.Contains(string(body), "You run inside Holdfast") {
-				p.mu.Lock()
-				p.told[a.name] = true
-				p.mu.Unlock()
-			}
-			if strings.Contains(string(body), model.Marker(a.name+"-work")) && strings.Contains(string(body), model.Marker(a.name+"-more")) {
-				p.mu.Lock()
-				p.both[a.name] = true
-				p.mu.Unlock()
-			}
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		next.ServeHTTP(w, r)
-	})
-}
-
 // dirs are the directories with the program, as after an install by npm. Agents
 // that CI does not install are tried if they are installed.
 func (a worker) dirs(t *testing.T) []string {
@@ -212,7 +142,7 @@ func TestAgentsAtWork(t *testing.T) {
 		testenv.NoLeaks(t, root)
 		w := newWorld(t, n, root)
 		w.nameServer()
-		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}, told: map[string]bool{}}
+		p := newProvider()
 		p.serve(w)
 		for _, a := range workers {
 			if dirs := a.dirs(t); dirs != nil {
@@ -220,44 +150,6 @@ func TestAgentsAtWork(t *testing.T) {
 			}
 		}
 	})
-}
-
-// modelAddress is the address of all providers.
-const modelAddress = "93.184.215.30"
-
-func (p *provider) serve(w *world) {
-	w.t.Helper()
-	var hosts []string
-	for _, a := range workers {
-		hosts = append(hosts, a.host)
-	}
-	server := &http.Server{
-		Handler:   p.guard(model.New(model.Options{Lookup: p.lookup, Turn: p.turn})),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.net.Certificate(w.t, hosts...)}},
-		ErrorLog:  log.New(io.Discard, "", 0), // agents disconnect
-	}
-	w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
-	w.t.Cleanup(func() { server.Close() })
-}
-
-// add makes the model play steps for prompts with this name.
-func (p *provider) add(name, workspace string, steps []model.Step) {
-	s := model.Script{Name: name}
-	for _, step := range steps {
-		step.Path, step.Command = strings.ReplaceAll(step.Path, "{ws}", workspace), strings.ReplaceAll(step.Command, "{ws}", workspace)
-		step.Script = strings.ReplaceAll(step.Script, "{script}", name)
-		s.Steps = append(s.Steps, step)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.scripts[name] = s
-}
-
-// reached returns the last requested step, and the refused requests.
-func (p *provider) reached(name string) (int, []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.turns[name], slices.Clone(p.strange)
 }
 
 // workPolicy lets the agent install from the private registry, with a token that

@@ -110,7 +110,7 @@ func tryAccounts(t *testing.T, all []account) {
 		testenv.NoLeaks(t, root)
 		w := &accountWorld{world: newWorld(t, n, root), asked: map[string][]string{}}
 		w.nameServer()
-		w.model = &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		w.model = newProvider()
 		w.serveAccounts(all)
 		for _, a := range all {
 			dirs := a.dirs(t)

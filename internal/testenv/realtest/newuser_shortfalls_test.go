@@ -10,9 +10,6 @@ type shortfall struct {
 
 // shortfalls are what is missed today.
 var shortfalls = []shortfall{
-	{"", "add a remote", "the settings of a repository are read-only, and nobody says so"},
-	{"", "add a worktree beside it", "it is made in the private home, and dropped with it"},
-	{"", "commit as the user", "the user's identity is outside"},
 	{"claude", noAlerts, "it has ps read environments at its start (process-secrets); its screen shows the alert among its own lines"},
 }
 

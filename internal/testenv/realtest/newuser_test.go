@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"holdfast.dev/holdfast/internal/prove/model"
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
@@ -45,7 +44,7 @@ func TestRootNewUser(t *testing.T) {
 		w := &world{t: t, net: n, root: root}
 		w.nameServer()
 		w.publicSites()
-		p := &provider{scripts: map[string]model.Script{}, turns: map[string]int{}, said: map[string][]model.Result{}, both: map[string]bool{}}
+		p := newProvider()
 		p.serve(w)
 		all := make([]hour, len(newcomers))
 		t.Cleanup(func() { writeFigures(t, "agents", all) })
