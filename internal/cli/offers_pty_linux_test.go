@@ -81,6 +81,15 @@ func TestOfferOnTerminal(t *testing.T) {
 	if strings.Count(s.shown(), "take over 1 file") != 3 || there("GEMINI.md") {
 		t.Errorf("on the screen:\n%s", s.shown())
 	}
+
+	// Settings of git are taken over by the same question.
+	s.line(`git init -q; holdfast run -- git remote add fork https://example.org/x.git`)
+	s.wait(`config: remote "fork": url = https://example.org/x.git`)
+	s.wait(`take over 1 setting of git\? \[y/N/look\]`)
+	s.line("y")
+	s.wait(`accepted .*fork`)
+	s.line(`git config remote.fork.url; echo "end"of it`)
+	s.wait(`\nhttps://example.org/x.git\r?\nendof it`)
 	if strings.Contains(s.shown(), "\x1b[2J") {
 		t.Error("an escape sequence of a file reached the terminal")
 	}

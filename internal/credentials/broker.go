@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,11 @@ type Config struct {
 	Env     func(string) (string, bool) // variables of the supervisor; nil for its environment
 	Unset   func(string) error          // removes a variable that holds a secret, so that nothing inherits it; nil to keep them
 	Environ []string                    // of commands that are sources; nil for the supervisor's environment
-	Client  *http.Client                // speaks to Vault and GitHub; nil for one that verifies TLS, with the proxy and the authorities that the environment names
+	Client  *http.Client                // speaks to Vault, GitHub and token endpoints; nil for one that verifies TLS, with the proxy that the environment names
+
+	// Roots are the authorities that a service is verified with, unless VAULT_CACERT and the
+	// like name others; nil for those of the system. It is called at the first request.
+	Roots func() (*x509.CertPool, error)
 }
 
 // Broker holds the credentials of one session.

@@ -54,7 +54,11 @@ func (s *loginSource) ask(ctx context.Context, t tokens) (tokens, error) {
 	if err != nil {
 		return tokens{}, s.failure("the renewal of the login", err)
 	}
-	answer, err := s.client.Do(r)
+	client, err := s.client()
+	if err != nil {
+		return tokens{}, err
+	}
+	answer, err := client.Do(r)
 	if err != nil {
 		return tokens{}, unreachable(r.URL.Host+", which renews the login,", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -33,7 +32,7 @@ type githubSource struct {
 	repositories           []string          // names without the owner
 	permissions            map[string]string // name to level
 	writable               []string
-	client                 *http.Client
+	client                 func() (*http.Client, error)
 	now                    func() time.Time
 }
 
@@ -44,10 +43,7 @@ func newGitHubSource(c policy.Credential, config Config) (source, error) {
 	s := &githubSource{
 		api: githubAPI, app: o["app-id"], installation: o["installation-id"], keyFile: o["key-file"],
 		repositories: words(o["repositories"]), permissions: map[string]string{},
-		writable: config.Writable, client: config.Client, now: config.Now,
-	}
-	if s.client == nil {
-		s.client = newClient(&tls.Config{MinVersion: tls.VersionTLS12}, http.ProxyFromEnvironment)
+		writable: config.Writable, client: config.upstream(), now: config.Now,
 	}
 	if o["api"] != "" {
 		var err error
@@ -153,7 +149,11 @@ func (s *githubSource) do(ctx context.Context, method, path, token string, body 
 	r.Header.Set("Accept", "application/vnd.github+json")
 	r.Header.Set("X-Github-Api-Version", "2022-11-28")
 	r.Header.Set("User-Agent", "holdfast")
-	answer, err := s.client.Do(r)
+	client, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Do(r)
 	if err != nil {
 		return nil, unreachable("github", err)
 	}

@@ -2,9 +2,11 @@ package credentials
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 )
 
@@ -24,6 +26,29 @@ func newClient(config *tls.Config, proxy func(*http.Request) (*url.URL, error)) 
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// upstream makes the client for a service at the first request: reading the authorities
+// takes longer than the start of a run may.
+func (c Config) upstream() func() (*http.Client, error) {
+	return sync.OnceValues(func() (*http.Client, error) {
+		if c.Client != nil {
+			return c.Client, nil
+		}
+		authorities, err := c.authorities()
+		if err != nil {
+			return nil, err
+		}
+		return newClient(&tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, http.ProxyFromEnvironment), nil
+	})
+}
+
+// authorities are those of Roots; nil for those of the system.
+func (c Config) authorities() (*x509.CertPool, error) {
+	if c.Roots == nil {
+		return nil, nil
+	}
+	return c.Roots()
 }
 
 // unreachable is the error for a request without an answer. The address is

@@ -2,7 +2,6 @@ package credentials
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net/http"
 	"time"
@@ -22,7 +21,7 @@ type loginSource struct {
 	path, key string // the file, and where in it the access token is
 	renewal   policy.Renewal
 	writable  []string
-	client    *http.Client
+	client    func() (*http.Client, error)
 	now       func() time.Time
 	hold      func(value string)                       // keeps a value out of what is written and answered; called before anything else is done with it
 	record    func(was, now string, cause error) error // of a renewal: hashes of the access tokens, the second "" where there was none
@@ -52,10 +51,7 @@ const (
 func newLoginSource(c policy.Credential, config Config) *loginSource {
 	s := &loginSource{
 		path: c.Source.Value, key: c.Source.Options["key"], renewal: *c.Renewal,
-		writable: config.Writable, client: config.Client, now: config.Now,
-	}
-	if s.client == nil {
-		s.client = newClient(&tls.Config{MinVersion: tls.VersionTLS12}, http.ProxyFromEnvironment)
+		writable: config.Writable, client: config.upstream(), now: config.Now,
 	}
 	return s
 }

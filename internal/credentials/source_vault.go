@@ -49,7 +49,7 @@ func newVaultSource(c policy.Credential, config Config) (source, error) {
 	s := &vaultSource{
 		path: c.Source.Value, field: o["field"], sign: c.Sign, now: config.Now, writable: config.Writable,
 		address: get("address", vaultAddr), namespace: get("namespace", vaultNamespace), tokenFile: o["token-file"], held: config.reportHeld,
-		transport: newVaultTransport(config.Env), client: config.Client,
+		transport: newVaultTransport(config), client: config.Client,
 	}
 	if s.path == "" || s.field == "" && c.Sign == "" {
 		return nil, errors.New("vault needs the path of a secret and the name of a field")

@@ -149,18 +149,19 @@ func vaultRefusal(status int, path string) error {
 // vaultTransport is what the environment says about connections to Vault, in
 // the variables of the vault program.
 type vaultTransport struct {
-	caFile, caText, caDir string // the authorities: the first that is set; none for the system's
+	caFile, caText, caDir string // the authorities: the first that is set; none for others
+	others                func() (*x509.CertPool, error)
 	certFile, keyFile     string // of the client; both or none
 	serverName            string // that the certificate is for; "" for that of the address
 	proxy                 func(*http.Request) (*url.URL, error)
 }
 
-func newVaultTransport(env func(string) (string, bool)) vaultTransport {
-	get := func(name string) string { v, _ := env(name); return v }
+func newVaultTransport(c Config) vaultTransport {
+	get := func(name string) string { v, _ := c.Env(name); return v }
 	t := vaultTransport{
 		caFile: get("VAULT_CACERT"), caText: get("VAULT_CACERT_BYTES"), caDir: get("VAULT_CAPATH"),
 		certFile: get("VAULT_CLIENT_CERT"), keyFile: get("VAULT_CLIENT_KEY"),
-		serverName: get("VAULT_TLS_SERVER_NAME"), proxy: http.ProxyFromEnvironment,
+		serverName: get("VAULT_TLS_SERVER_NAME"), proxy: http.ProxyFromEnvironment, others: c.authorities,
 	}
 	if proxy := cmp.Or(get("VAULT_PROXY_ADDR"), get("VAULT_HTTP_PROXY")); proxy != "" {
 		t.proxy = func(*http.Request) (*url.URL, error) {
@@ -221,5 +222,5 @@ func (t vaultTransport) authorities() (*x509.CertPool, error) {
 			return add("VAULT_CAPATH "+path, pem, err)
 		})
 	}
-	return nil, nil
+	return t.others()
 }

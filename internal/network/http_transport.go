@@ -88,7 +88,7 @@ func (e *Engine) roots() (*x509.CertPool, error) {
 	if e.config.Roots == nil {
 		return x509.NewCertPool(), nil
 	}
-	return e.config.Roots.pool()
+	return e.config.Roots.Pool()
 }
 
 // newTransport speaks to one destination. Where it dials is the destination,

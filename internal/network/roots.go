@@ -92,6 +92,9 @@ func rootsAt(root string, c RootsConfig) (r *Roots, warnings []string, err error
 	return r, warnings, nil
 }
 
+// Pool are the certificates for this process, read once.
+func (r *Roots) Pool() (*x509.CertPool, error) { return r.pool() }
+
 // withoutValue is an error without the value of the variable that it is about: a value is
 // not shown, because it can be a secret that somebody put there.
 func withoutValue(err error, value string) string {

@@ -275,49 +275,59 @@ func valueIn(data []byte, key string) (value any, err error) {
 	if dec.Decode(&value) != nil {
 		return nil, errNoSecret
 	}
-	return valueAtWay(value, value, key)
+	parts := partsOf(key)
+	for i := range parts {
+		if parts[i], err = filledPart(value, parts[i]); err != nil {
+			return nil, err
+		}
+	}
+	return valueAt(value, parts)
 }
 
-func valueAtWay(root, value any, way string) (any, error) {
-	part, rest := way, ""
-	depth := 0
+// partsOf splits a way at the dots that are not in braces.
+func partsOf(way string) (parts []string) {
+	begun, inside := 0, false
 	for i, c := range way {
 		switch {
-		case c == '{':
-			depth++
-		case c == '}':
-			depth--
-		}
-		if c == '.' && depth == 0 {
-			part, rest = way[:i], way[i+1:]
-			break
+		case c == '{' || c == '}':
+			inside = c == '{'
+		case c == '.' && !inside:
+			parts, begun = append(parts, way[begun:i]), i+1
 		}
 	}
+	return append(parts, way[begun:])
+}
+
+// filledPart is a part of a way with the texts that it names.
+func filledPart(root any, part string) (string, error) {
+	var out strings.Builder
 	for {
-		before, inner, found := strings.Cut(part, "{")
-		inner, after, closed := strings.Cut(inner, "}")
-		if !found || !closed {
-			break
+		before, rest, found := strings.Cut(part, "{")
+		out.WriteString(before)
+		if !found {
+			return out.String(), nil
 		}
-		text, err := valueAtWay(root, root, inner)
-		word, ok := text.(string)
-		if err != nil || !ok || strings.Contains(word, "{") {
-			return nil, errNoSecret
+		inner, after, _ := strings.Cut(rest, "}")
+		named, err := valueAt(root, strings.Split(inner, "."))
+		word, ok := named.(string)
+		if err != nil || !ok {
+			return "", errNoSecret
 		}
-		part = before + word + after
+		out.WriteString(word)
+		part = after
 	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, errNoSecret
-	}
-	below, ok := object[part]
-	if !ok || rest == "" {
+}
+
+func valueAt(value any, parts []string) (any, error) {
+	for _, part := range parts {
+		object, _ := value.(map[string]any)
+		below, ok := object[part]
 		if !ok {
 			return nil, errNoSecret
 		}
-		return below, nil
+		value = below
 	}
-	return valueAtWay(root, below, rest)
+	return value, nil
 }
 
 // lineValue is the value of a variable in lines of NAME=VALUE, as programs that

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	"holdfast.dev/holdfast/internal/cli/screen"
+	"holdfast.dev/holdfast/internal/cli/words"
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
@@ -41,6 +43,25 @@ func (a *app) waitingGit(r run.Result) {
 	if shown > maxGitShown {
 		a.Note(command.Yellow, "not kept", "%d more settings of git", shown-maxGitShown)
 	}
+}
+
+// OfferGit returns the settings of git that a run left and that wait, to be taken over by
+// one answer.
+func OfferGit(world *command.App, r run.Result) []screen.Offer {
+	var shown strings.Builder
+	var ids []string
+	for _, g := range review.GroupGit(r.GitChanges) {
+		fmt.Fprintf(&shown, "%s: %s\n", text.Word(string(g.File)), text.Line(g.String()))
+		ids = append(ids, g.ID)
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	return []screen.Offer{{
+		Key: "git", Text: shown.String(), Later: "holdfast review",
+		What: words.Plural(len(ids), "setting of git", "settings of git"),
+		Take: func() error { return (&app{world}).decideGit(ids, review.Accept) },
+	}}
 }
 
 // refusedGit is a line about a setting that is not taken over.

@@ -72,11 +72,14 @@ func New(c Config) (*Egress, error) {
 		c.Getenv = func(string) string { return "" }
 	}
 	e := &Egress{config: c}
+	if err := e.prepareTrust(); err != nil {
+		return nil, fmt.Errorf("preparing to terminate TLS: %w", err)
+	}
 	if len(c.Plan.Credentials) > 0 {
 		leases, err := credentials.New(credentials.Config{
 			Session: c.Session, Credentials: c.Plan.Credentials, Grants: c.Grants, Sink: c.Bus.Sensor(event.Broker),
 			Writable: workspace.WritableTrees(c.Plan), Unset: c.Unset, Held: c.Bus.Secrets().Hold,
-			Gate: c.Rules.Gate, Wants: c.Rules.Wants,
+			Gate: c.Rules.Gate, Wants: c.Rules.Wants, Roots: e.roots.Pool,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("preparing the credentials: %w", err)
@@ -89,9 +92,6 @@ func New(c Config) (*Egress, error) {
 		for _, f := range leases.Files() {
 			e.files = append(e.files, boundary.File{Path: f.Path, Content: []byte(f.Content), Mode: 0o600})
 		}
-	}
-	if err := e.prepareTrust(); err != nil {
-		return nil, errors.Join(fmt.Errorf("preparing to terminate TLS: %w", err), e.Close())
 	}
 	return e, nil
 }
@@ -113,7 +113,7 @@ func (e *Egress) prepareTrust() (err error) {
 	// What is refused, Java may take for a certificate that is not valid.
 	java := e.roots.Added || e.config.Learn != network.Off || slices.ContainsFunc(e.config.Plan.Allow, func(r policy.HostRule) bool { return r.Inspect })
 	files, trust, err := e.roots.Trust(e.authority, java)
-	e.files = append(e.files, files...)
+	e.files = files
 	e.environment = append(e.environment, trust...)
 	e.environment = append(e.environment, agentTrust(e.config.Plan)...)
 	return err

@@ -29,6 +29,7 @@ func Ask(a *command.App, in *os.File, home string, r run.Result) {
 		defer done()
 		all = append(all, files...)
 	}
+	all = append(all, reviews.OfferGit(&world, r)...)
 	if c := r.Changed; c != nil {
 		all = append(all, settings.Offer(ctx, &world, c.State(), home, c.Preset, c.ID)...)
 	}
