@@ -62,7 +62,7 @@ var actions = []action{
 		after: "true", about: []string{"5173", "localhost"},
 	},
 	{name: "begin a branch", shell: "git switch -c topic", after: "git branch --list topic | grep -q topic", about: []string{".git"}},
-	{name: "add a remote", shell: "git remote add upstream https://git.example.org/upstream.git", after: "git remote | grep -q upstream", about: []string{".git/config"}},
+	{name: "add a remote", shell: "git remote add upstream https://git.example.org/upstream.git", after: "git remote | grep -q upstream", about: []string{".git/config", "upstream"}},
 	{name: "add a worktree beside it", shell: "git worktree add ../hotfix -b hotfix", after: "git -C ../hotfix log -1 --format=%s", about: []string{"hotfix", "worktree"}},
 	{
 		name: "commit as the user", shell: "git add -A && git commit -m 'greet: say good morning'",
