@@ -20,7 +20,7 @@ func (p Plan) Told() string {
 # You run inside Holdfast, a boundary that holds for you and all that you start
 
 - %s The home directory is private and dropped at the end, except your history. System directories are read-only.
-- Files that programs of the user execute or obey (git's configuration and hooks, AGENTS.md, CLAUDE.md, .vscode, workflows of CI, …) cannot be changed where they exist (EROFS, EBUSY, EACCES). New ones may be made: after the run the user is shown them and asked. Use no other name for them, and no way around it.
+- Files that programs of the user execute or obey (git's hooks, AGENTS.md, CLAUDE.md, .vscode, workflows of CI, …) cannot be changed where they exist (EROFS, EBUSY, EACCES). New ones may be made, and branches, remotes and submodules set in git's configuration: after the run the user is shown them and asked. Use no other name for them, and no way around it.
 - The network reaches only what %s lists. Another host is refused at once: do not try again or look for a mirror, name the host to the user.
 - There is no root, sudo, docker, ssh agent or keyring. Keys in variables are placeholders, which work only at their own hosts.
 - Where something that you need is refused, stop and say so. The user can look it up with: holdfast policy explain PATH-OR-HOST, and start anew with: holdfast run --allow HOST, --ro PATH or --rw PATH.
