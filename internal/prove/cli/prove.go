@@ -51,8 +51,8 @@ through, and inconclusive one that proved nothing.
 The probes aim at nothing but what prove makes for them below the home: a
 workspace, a home with dummy credentials, files, listeners and processes.
 
-The exit status is 0 when all held, 1 when something escaped or was unseen, and 2
-when it could not be run. With --strict inconclusive rows fail too.`,
+The exit status is 0 when nothing escaped or was unseen, 1 when something did or
+was, and 2 when nothing could be proved. With --strict inconclusive rows fail too.`,
 		Example: `  holdfast prove
   holdfast prove --core --quick
   holdfast prove --target bwrap --class git
