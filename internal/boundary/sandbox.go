@@ -214,7 +214,10 @@ func (e *GapError) Hint() string {
 
 // PostureError says that the boundary was not what the plan wants when it was
 // looked at from the inside. The command was not executed.
-type PostureError struct{ Diff []string }
+type PostureError struct {
+	Diff     []string
+	Replaced bool // the difference is a file that another program replaced meanwhile
+}
 
 func (e *PostureError) Error() string {
 	return "the boundary differs from the plan: " + strings.Join(e.Diff, "; ")

@@ -104,8 +104,12 @@ type RanError struct{ Err error }
 func (e *RanError) Error() string { return e.Err.Error() }
 func (e *RanError) Unwrap() error { return e.Err }
 
-// attempts to start when the workspace changes between scan and launch.
-const attempts = 5
+// Attempts to start when the workspace changes between scan and launch: so many, and where
+// something in it was replaced, as git does with its files, for so long.
+const (
+	attempts = 5
+	patience = 5 * time.Second
+)
 
 // waiters is how many goroutines of a run wait in system calls at most times: for the
 // launch, its end, calls and look-ups. The runtime takes a processor from one that
@@ -205,6 +209,7 @@ func (r *running) runToEnd(ctx context.Context) (result Result, err error) {
 
 // begin launches the command, and tries again while the workspace changes under it.
 func (r *running) begin(ctx context.Context) (boundary.Process, error) {
+	last := time.Now().Add(patience)
 	for try := 1; ; try++ {
 		proc, err := r.launch(ctx)
 		if err == nil {
@@ -214,10 +219,10 @@ func (r *running) begin(ctx context.Context) (boundary.Process, error) {
 		if cerr := r.sensors.Close(); cerr != nil { // everything of that launch is dead
 			return nil, errors.Join(err, cerr)
 		}
-		if try == attempts || !mayRetry(err) {
+		if !mayRetry(err) || try >= attempts && (!wasReplaced(err) || time.Now().After(last)) {
 			return nil, err
 		}
-		time.Sleep(time.Duration(try) * 5 * time.Millisecond)
+		time.Sleep(min(time.Duration(try)*5*time.Millisecond, 100*time.Millisecond))
 	}
 }
 
@@ -227,6 +232,11 @@ func (r *running) begin(ctx context.Context) (boundary.Process, error) {
 func mayRetry(err error) bool {
 	var posture *boundary.PostureError
 	return errors.Is(err, os.ErrNotExist) || errors.As(err, &posture)
+}
+
+func wasReplaced(err error) bool {
+	var posture *boundary.PostureError
+	return errors.As(err, &posture) && posture.Replaced
 }
 
 // launch scans the workspace and starts the command. Each part adds what it needs to

@@ -68,5 +68,5 @@ func asReplaced(step string) error {
 	if !ok {
 		return nil
 	}
-	return &boundary.PostureError{Diff: []string{path + " " + replacedReason}}
+	return &boundary.PostureError{Diff: []string{path + " " + replacedReason}, Replaced: true}
 }

@@ -37,7 +37,7 @@ func ReadConfig(plan policy.Plan, r policy.Protected) ([]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
 	if r.File != (policy.FileID{Dev: st.Dev, Ino: st.Ino}) {
-		return nil, &boundary.PostureError{Diff: []string{name + " was replaced after it was scanned"}}
+		return nil, &boundary.PostureError{Diff: []string{name + " was replaced after it was scanned"}, Replaced: true}
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxConfig+1))
 	if err == nil && len(data) > MaxConfig {

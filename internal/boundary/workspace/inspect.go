@@ -101,7 +101,7 @@ func ConfirmTree(plan policy.Plan, root string, is policy.FileID) (policy.Plan, 
 	plan, err := plan.With(policy.Additions{Files: map[string]policy.FileID{root: is}})
 	var replaced *policy.ReplacedError
 	if errors.As(err, &replaced) {
-		err = &boundary.PostureError{Diff: []string{replaced.Error()}}
+		err = &boundary.PostureError{Diff: []string{replaced.Error()}, Replaced: true}
 	}
 	return plan, err
 }

@@ -72,7 +72,7 @@ workspace: 'holdfast review apply' does. A flagged change is only accepted with
 	c.Flags().BoolVarP(&o.stdin, "nul", "z", false, "read names from standard input, a NUL after each")
 	if d != review.Undecided {
 		c.Flags().StringArrayVar(&o.hunks, "hunk", nil, "hunks of a file, as `PATH:1,3-5`; may be given several times")
-		c.Flags().StringSliceVar(&o.git, "git", nil, "settings of git by their `ID`, which 'holdfast review' shows; accepted ones are applied at once")
+		c.Flags().StringSliceVar(&o.git, "git", nil, "settings of git by their `ID` (holdfast review), taken over at once")
 	}
 	if d == review.Accept {
 		c.Flags().BoolVar(&o.flagged, "flagged", false, "accept flagged changes too: you have looked at them")

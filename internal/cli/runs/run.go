@@ -25,12 +25,10 @@ func Command(world *command.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] [--] CMD [ARG...]",
 		Short: "Run a command, and everything it starts, inside the boundary",
-		Long: `Run CMD inside the boundary. The workspace (default: the git repository that you
-are in, else the current directory) is writable, but for what your host would execute
-from it; system directories and toolchains are readable; home, credentials and other
-processes are absent, and only what --allow and the policy name of the network is
-reachable. The exit status is the command's; 125 means that nothing was started, 124
-that holdfast failed after that.`,
+		Long: `Run CMD inside the boundary. It may write to the workspace (default: the repository that you
+are in), but for what your host would execute from there, and read system directories and
+toolchains. Home, credentials and other processes are absent, and of the network all but what is
+allowed. The exit status is CMD's; 125: nothing was started; 124: holdfast failed after that.`,
 		Example: `  holdfast run -- npm test
   holdfast run --allow packages.example.org -- npm ci
   holdfast run --ro ~/data --rw ~/out --env API_URL=http://localhost -- ./job
