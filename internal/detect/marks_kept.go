@@ -48,7 +48,7 @@ func (p *Place) keptWords(e *event.Event, words []string) []string {
 // executes or obeys it there, and of a copy of a repository's configuration; 0 for any
 // other place.
 func (p *Place) keptAt(at string) mark {
-	if within(at, event.ConfigCopies) {
+	if within(at, event.KeptConfigs) {
 		return hook
 	}
 	if p.Home == "" || p.Home == "/" || !within(at, p.Home) || within(at, p.Workspace) {

@@ -124,7 +124,7 @@ func TestRunKeepsWhatAHostWouldExecute(t *testing.T) {
 	if _, err := os.Lstat(task.Plan.Workspace + "/.envrc"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf(".envrc is still there: %v", err)
 	}
-	if len(r.Settled.Quarantined) == 0 || r.Kept == "" {
+	if len(r.Settled.Quarantined) == 0 || r.Held == 0 {
 		t.Fatalf("nothing was quarantined: %+v", r)
 	}
 	if b, err := os.ReadFile(string(r.Settled.Quarantined[0].Held)); err != nil || string(b) != "evil\n" {
@@ -382,7 +382,7 @@ func killChildren(t *testing.T, pid int) {
 func heldWithin(task *Task, limit time.Duration) []string {
 	deadline := time.Now().Add(limit)
 	for {
-		held, _ := filepath.Glob(filepath.Join(task.State, "sessions", "*", "quarantine", "*"))
+		held, _ := filepath.Glob(filepath.Join(task.State, "reviews", "*", "upper", "*"))
 		locks, _ := filepath.Glob(filepath.Join(task.State, "sessions", "*", "lock"))
 		if len(held) > 0 && len(locks) == 0 || time.Now().After(deadline) {
 			return held

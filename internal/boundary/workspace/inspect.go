@@ -160,7 +160,7 @@ func nameCopies(plan policy.Plan, rows []policy.Protected) {
 		case n >= maxConfigCopies || slices.ContainsFunc(fixed, func(f policy.PathRule) bool { return paths.Within(f.Path, plan.Within(*r)) }):
 			r.Copy = ""
 		default:
-			r.Copy = path.Join(event.ConfigCopies, strconv.Itoa(n), r.Copy)
+			r.Copy = path.Join(event.KeptConfigs, strconv.Itoa(n), r.Copy)
 		}
 	}
 }

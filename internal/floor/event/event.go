@@ -91,9 +91,9 @@ const (
 	KeptPrivate = "private"
 )
 
-// ConfigCopies is the private directory with the copies of repositories' configurations,
+// KeptConfigs is the private directory with the copies of repositories' configurations,
 // where changes of a .git/config are made.
-const ConfigCopies = "/run/holdfast-git"
+const KeptConfigs = "/run/holdfast-git"
 
 // Process is the process that asked. Only proc.exec and the first event of a process
 // that was not executed carry more than PID and Exec.

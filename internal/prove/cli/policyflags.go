@@ -22,7 +22,7 @@ type policyFlags struct {
 // runTexts and runSwitches name the policy flags of `holdfast run`;
 // TestPolicyFlagsAreThoseOfRun compares them with its help.
 var (
-	runTexts = []string{"profile", "policy", "preset", "ro", "rw", "hide", "show", "allow", "host-port", "output", "ask", "deny", "env",
+	runTexts = []string{"profile", "policy", "preset", "ro", "rw", "hide", "show", "allow", "host-port", "output", "worktrees", "ask", "deny", "env",
 		"without", "publish", "record", "memory", "processes", "files", "disk", "filesize", "cpus", "time"}
 	runSwitches = []string{"review", "scratch"}
 )

@@ -28,8 +28,10 @@ type Deed struct {
 	Other  string `json:"other,omitempty"`  // the second path
 	Kept   bool   `json:"kept,omitempty"`   // belongs to the private directory that it is in
 	Quiet  bool   `json:"quiet,omitempty"`  // the event has no error: what came back must fit Denied instead
-	Layer  string `json:"layer,omitempty"`  // that denies
-	Main   string `json:"main,omitempty"`   // for a tool call: an argument of the program that it is joined with
+
+	Answered bool   `json:"answered,omitempty"` // where it is denied, an answer may come back all the same, which leads nowhere
+	Layer    string `json:"layer,omitempty"`    // that denies
+	Main     string `json:"main,omitempty"`     // for a tool call: an argument of the program that it is joined with
 
 	By   map[string]string `json:"by,omitempty"`   // details that identify its event
 	Says map[string]string `json:"says,omitempty"` // details that its event must have

@@ -25,7 +25,7 @@ func queryDeeds() []Deed {
 		if kind == "" {
 			by = nil
 		}
-		return Deed{Kind: "name", What: what, Action: "net.query", Object: name, Denied: denied, Quiet: true, By: by, do: do}
+		return Deed{Kind: "name", What: what, Action: "net.query", Object: name, Denied: denied, Answered: denied, Quiet: true, By: by, do: do}
 	}
 	by := func(network, name, kind string) func() error {
 		return func() error {

@@ -92,9 +92,10 @@ func protectedDeeds(p *Probe) []Deed {
 	try("a directory of hooks", "file.mkdir", "hooks/d", func(path string) error { return unix.Mkdir(path, 0o755) })
 	try("a hook removed", "file.unlink", "hooks/update", unix.Unlink)
 	try("the hooks moved", "file.rename", "hooks", func(path string) error { return unix.Rename(path, path+".old") })
-	try("the configuration", "file.write", "config", func(path string) error { return open(path, unix.O_WRONLY|unix.O_APPEND) })
 	try("the configuration removed", "file.unlink", "config", unix.Unlink)
-	return out
+	config := git.path("config")
+	return append(out, Deed{Kind: "protected", What: "the configuration, in a copy", Action: "file.write", Object: config, Kept: true,
+		do: func() error { return open(config, unix.O_WRONLY|unix.O_APPEND) }})
 }
 
 // privateDeeds change what is lost with the run.

@@ -36,6 +36,8 @@ var details = []detailRow{
 	{"home", event.SessionStart, "Home directory of the user outside; inside it has the same path.", "", "", "", false},
 	{"profile", event.SessionStart, "Profile of the policy.", "", "", "", false},
 	{"review", "review.", "The run whose changes they are.", "", "", "", false},
+	{"setting", event.FileQuarantine, "Name of a setting of git that is not taken over from the run's copy.", "", "", "", false},
+	{"value", event.FileQuarantine, "Its values, a line each; none where it was removed.", "", "", "", false},
 	{"decision", "review.", "`accept`, `reject`, `undecided`, or `drop` for all that waits.", "", "", "", false},
 	{"hunks", "review.", "Which parts of the change it is about.", "", "", "", false},
 	{"kind", "review.", "What kind of change it is, such as `added`.", "", "", "", false},

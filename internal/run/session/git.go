@@ -74,7 +74,7 @@ func (s *Session) OpenView(w boundary.Watch) error {
 		return nil
 	}
 	return sys.AsTask(w.UID, w.GID, func() error {
-		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), event.ConfigCopies))
+		dir, err := os.Open(filepath.Join(fmt.Sprintf("/proc/%d/root", w.First), event.KeptConfigs))
 		if err != nil {
 			return fmt.Errorf("opening the copies of git configurations: %w", err)
 		}
@@ -122,7 +122,7 @@ func (s *Session) CollectGit() error {
 }
 
 func (s *Session) readCopy(c gitCopy) ([]byte, error) {
-	rel, err := filepath.Rel(event.ConfigCopies, c.inside)
+	rel, err := filepath.Rel(event.KeptConfigs, c.inside)
 	if err != nil {
 		return nil, err
 	}
