@@ -174,7 +174,7 @@ func (r *runner) unreachedVerdict(p Probe, e evidence) (verdict, reason string, 
 	case p.Control:
 		return report.Inconclusive, "nothing was done" + quoted, false
 	case len(e.Refusals) == 0:
-		return report.Held, "nothing was reached, though no layer refused it" + quoted, false
+		return report.Held, "nothing was reached, and no refusal was printed" + quoted, false
 	}
 	last := e.Refusals[len(e.Refusals)-1]
 	return report.Held, strings.TrimSpace(layerNames[last.Layer]+" said no "+last.Word) + quoted, false

@@ -252,7 +252,7 @@ func TestInside(t *testing.T) {
 	}
 	compare(t, run, "CONTROL held, FIRST unseen, SECOND unseen, NET held",
 		"CONTROL: it worked", "FIRST: it was held, and Holdfast's record has nothing", "SECOND: it was held, and Holdfast's record has nothing",
-		"NET: Holdfast said no ENETUNREACH", "; in the record: ")
+		"NET: nothing was reached, and no refusal was printed", "; in the record: ")
 }
 
 // TestScript plays a user's steps, and sees what each did, without what the agent
