@@ -260,6 +260,7 @@ func (a worker) run(p *fixture, dirs, argv []string, script string) string {
 	for line := range strings.Lines(complaint) {
 		host, refused := strings.CutPrefix(line, "holdfast: refused: ")
 		host, _, _ = strings.Cut(host, " ")
+		host, _, _ = strings.Cut(host, ":")
 		asked := func(pattern string) bool { ok, err := path.Match(pattern, host); return ok && err == nil }
 		if refused && !slices.ContainsFunc(a.asks, asked) || strings.HasPrefix(line, "holdfast: alert") {
 			p.t.Errorf("at honest work: %s", line)
