@@ -3,6 +3,7 @@
 package workspace
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -113,7 +114,42 @@ func CompareConfigs(file string, before, after []byte) ([]ConfigChange, error) {
 			return nil, fmt.Errorf("more than %d settings were changed", maxConfigChanges)
 		}
 	}
+	refuseParts(out, now.byName())
 	return out, nil
+}
+
+// refuseParts refuses the branches that follow no remote, for git takes such a name for a
+// path, and what is left of a section without its address.
+func refuseParts(all []ConfigChange, now map[string][]string) {
+	refused := map[string]string{}
+	for _, c := range all {
+		refused[c.setting().id()] = c.Refused
+	}
+	for _, c := range all {
+		if c.Refused == "" && c.Section == "branch" && (c.Key == "remote" || c.Key == "pushremote") && slices.ContainsFunc(c.Now, func(v string) bool {
+			url := setting{section: "remote", sub: v, hasSub: true, key: "url"}.id()
+			return v != "." && !slices.Contains(c.Was, v) && (now[url] == nil || refused[url] != "")
+		}) {
+			refused[c.setting().id()] = c.onPath()
+		}
+	}
+	for i, c := range all {
+		own, address := c.setting(), c.setting()
+		address.key = "url"
+		if c.Section == "branch" {
+			address.key = "remote"
+		}
+		all[i].Refused = cmp.Or(c.Refused, refused[own.id()], refused[address.id()])
+	}
+}
+
+// onPath is why a path is refused as an address.
+func (c ConfigChange) onPath() string {
+	way := "git remote add NAME PATH"
+	if c.Section == "submodule" {
+		way = "git submodule add PATH"
+	}
+	return "a path on this machine: git would run programs by its settings; if you want it: " + way + ", outside"
 }
 
 // id tells settings with different names apart.
@@ -160,12 +196,16 @@ func (c ConfigChange) refusal() string {
 	s := c.setting()
 	allowed := offered[s.pattern()]
 	if allowed == nil || s.hasSub && (s.sub == "" || !text(s.sub)) {
-		return "only branches, remotes and submodules are taken over, for git may execute what other settings say"
+		return "only branches, remotes, submodules and the author's name are taken over, for git may execute what other settings say"
 	}
 	for _, v := range c.Now {
-		if !slices.Contains(c.Was, v) && !allowed(v) {
-			return "the value could lead git to execute something, or to another place than it seems"
+		if slices.Contains(c.Was, v) || allowed(v) {
+			continue
 		}
+		if (c.Key == "url" || c.Key == "pushurl") && (strings.HasPrefix(v, "file:") || pathRE().MatchString(v)) {
+			return c.onPath()
+		}
+		return "the value could lead git to execute something, or to another place than it seems"
 	}
 	return ""
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // ApplyConfig makes the changes, all of one git configuration, in the file on the host.
-// Each setting must still have the values that it had when the run began. As git does, it
+// Each setting must still have the values that it had when the run began, or have the new
+// ones already. As git does, it
 // holds FILE.lock meanwhile. Nothing inside may be able to write to the directory.
 func ApplyConfig(changes []ConfigChange) error {
 	if len(changes) == 0 {
@@ -92,7 +93,10 @@ func (c ConfigChange) edit(data []byte) ([]byte, error) {
 		return nil, err
 	}
 	s := c.setting()
-	if !slices.Equal(was.byName()[s.id()], c.Was) {
+	switch current := was.byName()[s.id()]; {
+	case slices.Equal(current, c.Now):
+		return data, nil
+	case !slices.Equal(current, c.Was):
 		return nil, errors.New("it is not what it was when the run began")
 	}
 	out := c.insert(data, was)

@@ -182,7 +182,9 @@ func TestOfferedSettings(t *testing.T) {
 		"[remote \"\"]\nurl = https://x.example/y":         false,
 		"[remote \"a\\\\b\"]\nurl = https://x.example/y":   false,
 		"[remote.o]\nurl = https://x.example/y":            false,
-		"[branch \"b\"]\nremote = o":                       true,
+		"[branch \"b\"]\nremote = .":                       true,
+		"[branch \"b\"]\nremote = ./bare.git":              false,
+		"[branch \"b\"]\npushRemote = bare.git":            false,
 		"[branch \"b\"]\nremote = --upload-pack=x":         false,
 		"[branch \"b\"]\nremote = https://x.example/y":     false,
 		"[branch \"b\"]\nmerge = refs/heads/b":             true,
@@ -210,6 +212,30 @@ func TestOfferedSettings(t *testing.T) {
 		changes, err := CompareConfigs("/x", nil, []byte(text+"\n"))
 		if err != nil || len(changes) != 1 || (changes[0].Refused == "") != offered {
 			t.Errorf("%q: %+v, %v", text, changes, err)
+		}
+	}
+}
+
+// TestOfferedWhole: no remote, branch or submodule is offered without its address.
+func TestOfferedWhole(t *testing.T) {
+	for text, want := range map[string]int{
+		"[remote \"o\"]\nurl = git@x.example:y\nfetch = a\n[branch \"b\"]\nremote = o\nmerge = a": 4,
+		"[remote \"o\"]\nfetch = a\nurl = ../r.git\n[branch \"b\"]\nremote = o\nmerge = a":        0,
+		"[remote \"o\"]\nurl = file:///r\nfetch = a\n[remote \"p\"]\nurl = ssh://x/y":             1,
+		"[branch \"b\"]\nremote = ./bare.git\nmerge = a\n[branch \"c\"]\nmerge = a":               1,
+		"[submodule \"s\"]\nactive = true\nurl = /srv/s":                                          0,
+	} {
+		changes, err := CompareConfigs("/x", nil, []byte(text+"\n"))
+		offered := 0
+		for _, c := range changes {
+			if c.Refused == "" {
+				offered++
+			} else if !strings.Contains(c.Refused, "a path on this machine") {
+				t.Errorf("%q: %s", text, c.Refused)
+			}
+		}
+		if err != nil || offered != want {
+			t.Errorf("%q: %d are offered, want %d: %+v, %v", text, offered, want, changes, err)
 		}
 	}
 }
