@@ -21,12 +21,13 @@ type GitSettings struct {
 	File    workspace.Name           `json:"file"`
 	Changes []workspace.ConfigChange `json:"changes"`
 
-	of []Reviewed // the runs that left them, the newest first
+	of    []Reviewed // the runs that left them, the newest first
+	older []Reviewed // earlier runs that left another value of one of them
 }
 
 // WaitingGit returns the settings that wait in a workspace, of the newest run first, and
 // those of the newest run that cannot be taken over. What several runs left alike is listed
-// once.
+// once, and of several values of a setting the newest: after it no other can be taken over.
 func WaitingGit(all []Reviewed, root workspace.Name) (waiting []GitSettings, refused []workspace.ConfigChange, err error) {
 	var errs []error
 	first := true
@@ -43,12 +44,16 @@ func WaitingGit(all []Reviewed, root workspace.Name) (waiting []GitSettings, ref
 			refused, first = slices.DeleteFunc(slices.Clone(l.Git), func(c workspace.ConfigChange) bool { return c.Refused == "" }), false
 		}
 		for _, g := range GroupGit(l.Git) {
-			at := slices.IndexFunc(waiting, func(have GitSettings) bool { return have.ID == g.ID })
-			if at < 0 {
-				at = len(waiting)
+			at := slices.IndexFunc(waiting, g.meets)
+			switch {
+			case at < 0:
+				g.of = []Reviewed{r}
 				waiting = append(waiting, g)
+			case waiting[at].ID == g.ID:
+				waiting[at].of = append(waiting[at].of, r)
+			default:
+				waiting[at].older = append(waiting[at].older, r)
 			}
-			waiting[at].of = append(waiting[at].of, r)
 		}
 	}
 	return waiting, refused, errors.Join(errs...)
@@ -104,12 +109,27 @@ func (g GitSettings) String() string {
 // Of is the newest run that left them.
 func (g GitSettings) Of() Reviewed { return g.of[0] }
 
-// TakeOver makes the changes in the file on the host. No run may be able to write there.
-func (g GitSettings) TakeOver() error { return workspace.ApplyConfig(g.Changes) }
+// meets reports whether both have a setting in common.
+func (g GitSettings) meets(o GitSettings) bool {
+	return g.File == o.File && slices.ContainsFunc(g.Changes, func(c workspace.ConfigChange) bool {
+		return slices.ContainsFunc(o.Changes, func(d workspace.ConfigChange) bool { return section(c) == section(d) && c.Key == d.Key })
+	})
+}
+
+// TakeOver makes the changes in the file on the host, and forgets what earlier runs left
+// instead of them. No run may be able to write there.
+func (g GitSettings) TakeOver() error {
+	if err := workspace.ApplyConfig(g.Changes); err != nil {
+		return err
+	}
+	return g.forget(g.older)
+}
 
 // Forget removes the settings from the lists of their runs.
-func (g GitSettings) Forget() error {
-	for _, r := range g.of {
+func (g GitSettings) Forget() error { return g.forget(g.of) }
+
+func (g GitSettings) forget(runs []Reviewed) error {
+	for _, r := range runs {
 		l, err := ReadChangeList(r.Dir)
 		if err != nil {
 			return err

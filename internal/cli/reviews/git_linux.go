@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/command"
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
 	"holdfast.dev/holdfast/internal/review"
 	"holdfast.dev/holdfast/internal/run"
 )
@@ -58,7 +59,7 @@ func OfferGit(world *command.App, r run.Result) []screen.Offer {
 		return nil
 	}
 	return []screen.Offer{{
-		Key: "git", Text: shown.String(), Later: "holdfast review",
+		Key: "git", Text: shown.String(), Later: "holdfast review " + r.Session,
 		What: words.Plural(len(ids), "setting of git", "settings of git"),
 		Take: func() error { return (&app{world}).decideGit(ids, review.Accept) },
 	}}
@@ -112,39 +113,41 @@ func (v *openedReview) nameOf(path workspace.Name) string {
 }
 
 // decideGit takes over, or forgets, settings of git by their IDs. An ID stands for what was
-// shown: other settings have another one.
+// shown: other settings have another one. One that fails does not keep the others.
 func (a *app) decideGit(ids []string, d review.Decision) error {
 	all, host, err := a.reviews()
 	if err != nil {
 		return err
 	}
-	var chosen []review.GitSettings
+	var errs []error
 	for _, id := range ids {
-		g, err := findGit(all, id)
-		if err != nil {
-			return err
-		}
-		chosen = append(chosen, g)
+		errs = append(errs, a.decideOne(all, host, id, d))
 	}
-	for _, g := range chosen {
-		if d == review.Accept {
-			if alive := run.Alive(host.State, filepath.Dir(string(g.File))); len(alive) > 0 {
-				return command.Usage(fmt.Errorf("the run %s is alive, and could change %s while it is written", alive[0], g.File), "try again when it has ended")
-			}
-		}
-		if err := a.recordGit(g, host.State, host.Name, d); err != nil {
-			return err
-		}
-		if d == review.Accept {
-			if err := g.TakeOver(); err != nil {
-				return err
-			}
-		}
-		if err := g.Forget(); err != nil {
-			return err
-		}
-		fmt.Fprintf(a.Stdout, "%sed %s: %s\n", d, text.Word(string(g.File)), text.Line(g.String()))
+	return errors.Join(errs...)
+}
+
+func (a *app) decideOne(all []review.Reviewed, host policy.Host, id string, d review.Decision) error {
+	g, err := findGit(all, id)
+	if err != nil {
+		return err
 	}
+	if d == review.Accept {
+		if alive := run.Alive(host.State, filepath.Dir(string(g.File))); len(alive) > 0 {
+			return command.Usage(fmt.Errorf("the run %s is alive, and could change %s while it is written", alive[0], g.File), "try again when it has ended")
+		}
+	}
+	if err := a.recordGit(g, host.State, host.Name, d); err != nil {
+		return err
+	}
+	if d == review.Accept {
+		if err := g.TakeOver(); err != nil {
+			return fmt.Errorf("%w; to forget it: holdfast review reject --git %s", err, id)
+		}
+	}
+	if err := g.Forget(); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.Stdout, "%sed %s: %s\n", d, text.Word(string(g.File)), text.Line(g.String()))
 	return nil
 }
 

@@ -158,12 +158,12 @@ func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
 		}
 	}
 	switch {
+	case len(waitHere) == 0 && len(directHere) > 0 && !slices.ContainsFunc(found, inCopy):
+		return directHere[0], nil // the last run here is meant, and not what was held back elsewhere
 	case len(found) == 1:
 		return found[0], nil
-	case len(waitHere) == 1, len(waitHere) > 0 && !slices.ContainsFunc(waitHere, func(r review.Reviewed) bool { return !r.Direct() }):
+	case len(waitHere) == 1, len(waitHere) > 0 && !slices.ContainsFunc(waitHere, inCopy):
 		return waitHere[0], nil // of several that only held something back, the newest
-	case len(found) == 0 && len(directHere) > 0:
-		return directHere[0], nil // nothing waits: the last run here is meant
 	}
 	e := &missingError{name: name}
 	for _, r := range found {
@@ -171,6 +171,9 @@ func choose(all []review.Reviewed, name, dir string) (review.Reviewed, error) {
 	}
 	return review.Reviewed{}, e
 }
+
+// inCopy reports whether a run was in review mode.
+func inCopy(r review.Reviewed) bool { return !r.Direct() }
 
 // reviews are all reviews of this user. One that cannot be read is a warning.
 func (a *app) reviews() ([]review.Reviewed, policy.Host, error) {
