@@ -87,7 +87,7 @@ func (x explainer) readWrite(path string, rule PathRule) (read, write Verdict) {
 	}
 	if p, ok := x.protected(path); ok && p.Copy != "" {
 		return read, Verdict{Allowed: true, Private: true, Rule: "protected path " + p.Rule,
-			Why: "to a copy of it: branches, remotes and submodules wait at the end for 'holdfast review', anything else is dropped"}
+			Why: "to a copy of it: branches, remotes, submodules and the author's name wait at the end for 'holdfast review', anything else is dropped"}
 	} else if ok {
 		write = Verdict{Why: "protected: " + p.Reason, Rule: "protected path " + p.Rule}
 		if p.Root == "" {
