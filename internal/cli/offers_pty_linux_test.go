@@ -90,6 +90,15 @@ func TestOfferOnTerminal(t *testing.T) {
 	s.wait(`accepted .*fork`)
 	s.line(`git config remote.fork.url; echo "end"of it`)
 	s.wait(`\nhttps://example.org/x.git\r?\nendof it`)
+	s.line(`holdfast run -- sh -c 'git remote add g https://example.org/g; echo x > QWEN.md'`)
+	s.wait(`take over 1 file that programs on this machine obey and 1 setting of git\? \[y/N/look/files/git\]`)
+	s.line("n")
+	s.wait(`later:.*holdfast review \d`)
+	s.line(`echo "end"of it`)
+	s.wait(`endof it`)
+	if all := s.shown(); strings.Count(all[strings.LastIndex(all, "files/git]"):], "later:") != 1 {
+		t.Error("the command that decides later is not there once")
+	}
 	if strings.Contains(s.shown(), "\x1b[2J") {
 		t.Error("an escape sequence of a file reached the terminal")
 	}
@@ -123,6 +132,7 @@ func TestOfferOfSettings(t *testing.T) {
 	s.wait(question)
 	s.line("files")
 	s.wait(`applied.* AGENTS.md`)
+	s.wait(`later:.*holdfast agents changes claude`)
 	s.wait(`outer> `)
 	if got := settings(); got != "{}" {
 		t.Errorf("with the files, settings were taken over: %s", got)
@@ -131,6 +141,7 @@ func TestOfferOfSettings(t *testing.T) {
 	s.wait(question)
 	s.line("settings")
 	s.wait(`settings.json: changed`)
+	s.wait(`later:.*holdfast review \d`)
 	s.wait(`outer> `)
 	if got := settings(); !strings.Contains(got, "Bash") {
 		t.Errorf("the settings are %s", got)

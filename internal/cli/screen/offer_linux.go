@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -63,10 +64,10 @@ func AskOffers(a *command.App, in *os.File, all []Offer) error {
 	question := "take over " + strings.Join(what, " and ") + "?"
 	for {
 		answer := ask(a, in, question+" [y/N/look"+keys+"]")
-		chosen := all
+		chosen, rest := all, []Offer(nil)
 		for i := range all {
 			if answer == all[i].Key && len(all) > 1 {
-				answer, chosen = "y", all[i:i+1]
+				answer, chosen, rest = "y", all[i:i+1], slices.Concat(all[:i], all[i+1:])
 			}
 		}
 		switch {
@@ -78,12 +79,20 @@ func AskOffers(a *command.App, in *os.File, all []Offer) error {
 			for _, o := range chosen {
 				errs = append(errs, o.Take())
 			}
+			sayLater(a, rest)
 			return errors.Join(errs...)
 		default:
-			for _, o := range all {
-				a.Note(command.Cyan, "later", "%s", o.Later)
-			}
+			sayLater(a, all)
 			return nil
+		}
+	}
+}
+
+// sayLater names the commands that decide about offers that were not taken, each once.
+func sayLater(a *command.App, all []Offer) {
+	for i, o := range all {
+		if !slices.ContainsFunc(all[:i], func(before Offer) bool { return before.Later == o.Later }) {
+			a.Note(command.Cyan, "later", "%s", o.Later)
 		}
 	}
 }
