@@ -86,6 +86,9 @@ func (s *Snapshot) lift(err error, plan policy.Plan, viewed bool) error {
 // may belong to a repository in another.
 func joinTrees(all []*Snapshot, review bool) {
 	for _, snap := range all {
+		if !review {
+			snap.main = all[0]
+		}
 		for i, other := range all {
 			if other != snap && !(review && i == 0) {
 				snap.beside = append(snap.beside, other.Root)

@@ -19,15 +19,21 @@ import (
 // in one of the trees, which is checked itself.
 func (v *settle) dotGit(w *walker, d *dir, e entry) error {
 	r := &Rule{Pattern: ".git", Reason: "git takes the repository, its config and its hooks from where it points"}
-	b, ok := readFile(d.fd, string(e.name()), maxPointer)
-	target, cut := strings.CutPrefix(string(bytes.TrimRight(b, "\r\n")), "gitdir: ")
+	target, ok := readPointer(d.fd, string(e.name()))
 	switch {
-	case !ok || !cut:
+	case !ok:
 		return v.moveOut(w, d, e, r, "it appeared during the run and is not a plain pointer")
 	case !v.leadsToRepository(string(w.path), target):
 		return v.moveOut(w, d, e, r, "it appeared during the run and leads to no repository in the workspace")
 	}
 	return nil
+}
+
+// readPointer returns where the file .git of a worktree points.
+func readPointer(dir int, name string) (target string, ok bool) {
+	b, ok := readFile(dir, name, maxPointer)
+	target, cut := strings.CutPrefix(string(bytes.TrimRight(b, "\r\n")), "gitdir: ")
+	return target, ok && cut
 }
 
 // leadsToRepository reports whether target, read in the directory rel, is a

@@ -24,7 +24,7 @@ func (s *Snapshot) Settle(ctx context.Context, stateDir string) (Report, error) 
 	if s.Budget == nil {
 		s.Budget = NewBudget()
 	}
-	v := &settle{snap: s, budget: s.Budget, quarantine: &quarantine{state: stateDir, budget: s.Budget}}
+	v := &settle{snap: s, budget: s.Budget, quarantine: &quarantine{state: stateDir, budget: s.Budget}, whole: map[Name]bool{}}
 	var errs []error
 	for i, t := range s.trees {
 		if err := v.settleTree(ctx, t, i > 0); err != nil {
@@ -70,6 +70,7 @@ type settle struct {
 	differences func() // lists them, once all trees are settled; nil when they were not seen
 
 	mu      sync.Mutex
+	whole   map[Name]bool // worktrees, see isWhole
 	seen    map[string]bool
 	deps    []*dep
 	links   map[inode]*linked
@@ -257,6 +258,8 @@ func (v *settle) deny(w *walker, d *dir, e entry) (bool, error) {
 			return false, nil
 		}
 		why += " and " + reason
+	} else if v.isKnown(w.pathTo(e)) {
+		return false, nil
 	}
 	return false, v.moveOut(w, d, e, e.rule, why)
 }

@@ -92,10 +92,11 @@ type Snapshot struct {
 	rules  Rules
 	began  int64 // wall clock in ns, a little before the walk
 
-	beside   []string // the other trees that the run can write to, which are settled too
-	held     *os.File // the workspace; nil when it is found by its path
-	remember bool     // Settle lists all that changed
-	enclosed bool     // links that lead out of the tree do not stay
+	main     *Snapshot // of the workspace, whose worktrees may hold what it holds; nil where that is not known
+	beside   []string  // the other trees that the run can write to, which are settled too
+	held     *os.File  // the workspace; nil when it is found by its path
+	remember bool      // Settle lists all that changed
+	enclosed bool      // links that lead out of the tree do not stay
 }
 
 // Hold keeps the workspace open, so that Settle finds it when the host moves it
