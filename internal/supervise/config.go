@@ -90,9 +90,9 @@ type Config struct {
 	// the host. It is called from several goroutines. nil means false for all.
 	Asked func(path string) bool
 
-	// Stray reports whether a worktree of git's at a path in a private tree would be missed
-	// at the end. The rules of consent are asked about its directory; nil for never.
-	Stray func(path string) bool
+	// Stray has the rules of consent asked about the directory of a worktree of git's in a
+	// private tree, which is lost at the end.
+	Stray bool
 
 	// Quiet, Ordinary and Marked are as those of TripwireConfig, for look-ups and
 	// opens for reading that arrive because no tripwire sees them. Quiet is for the

@@ -97,13 +97,12 @@ func (s *Supervisor) unmade(c *call, first outcome) bool {
 	at := &s.at
 	missing := first.errno == "ENOENT" && (first.verdict == event.Allowed || first.layer == event.LayerView)
 	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) &&
-		(s.isAskedAbout(at.absolutePath()) || s.makesStray(c, at.absolutePath()))
+		(s.isAskedAbout(at.absolutePath()) || s.makesStray(c))
 }
 
-// makesStray reports whether a call makes a directory for a worktree (git-worktree(1)) that
-// would be missed. The command line is what the process says of itself.
-func (s *Supervisor) makesStray(c *call, path string) bool {
-	if c.info.action != event.FileMkdir || s.config.Stray == nil || filepath.Base(c.proc.now.path) != "git" || !s.config.Stray(path) {
+// makesStray reports whether a call makes a directory for a worktree (git-worktree(1)). The command line is what the process says of itself.
+func (s *Supervisor) makesStray(c *call) bool {
+	if c.info.action != event.FileMkdir || !s.config.Stray || filepath.Base(c.proc.now.path) != "git" {
 		return false
 	}
 	argv := s.commandLine(c.proc)

@@ -32,7 +32,7 @@ func (s *Set) open(w boundary.Watch) error {
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First, Level: levels[s.config.Plan.Record.Level], Uncompared: w.Uncompared,
 		View: supervise.View{Trees: w.Trees, UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal},
 		Gate: rules.Gate, Wants: s.wants, About: rules.MayConcern,
-		Carry: s.carry(), HiddenByView: s.hiddenByView, Asked: s.place.Personal, Stray: s.missesWorktree, Quiet: probed, Ordinary: s.isOrdinary, Marked: s.hasMarks,
+		Carry: s.carry(), HiddenByView: s.hiddenByView, Asked: s.place.Personal, Stray: true, Quiet: probed, Ordinary: s.isOrdinary, Marked: s.hasMarks,
 		Sink: blinding{hooking{sink, s}, s}, Hashes: filepath.Join(s.config.State, "hashes"), Failed: s.config.Bus.Fail,
 	})
 	if err != nil {
@@ -107,12 +107,6 @@ func (s *Set) hidingRule(path string) string {
 		}
 	}
 	return ""
-}
-
-// missesWorktree reports whether a user would look for a worktree at a path later: in the home
-// or beside the workspace, and not in a directory for temporary files.
-func (s *Set) missesWorktree(path string) bool {
-	return paths.Within(s.place.Home, path) || paths.Within(filepath.Dir(s.place.Workspace), path)
 }
 
 // process is what is known of a process that another sensor saw.
