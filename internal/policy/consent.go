@@ -141,7 +141,7 @@ func (p *Plan) consent(e Effective) {
 // strayWorktree denies a worktree that would be lost with the private home.
 var strayWorktree = rules.Rule{
 	When:   `action == "file" && operation == "mkdir" && outside && program == "git" && "worktree" in argv && "add" in argv`,
-	Reason: "the worktree would be lost at the end: make it in the workspace, or begin with --worktrees DIR (holdfast run)",
+	Reason: "the worktree would be lost at the end: make it in the workspace, or begin with: holdfast run --worktrees DIR",
 	Origin: "workspace.worktrees",
 }
 

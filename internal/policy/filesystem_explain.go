@@ -122,6 +122,9 @@ func (x explainer) absent(path string, rule PathRule) (read, write Verdict) {
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			read.Why, write.Why = why+"; nor does it exist on the host", why+"; nor does it exist on the host"
+			if beside := filepath.Dir(x.plan.Workspace); filepath.Dir(path) == beside && beside != x.host.Home {
+				write.Add = "--worktrees " + quote(path) + ", for worktrees of git"
+			}
 		}
 		return read, write
 	}

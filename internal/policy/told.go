@@ -23,6 +23,7 @@ func (p Plan) Told() string {
 - Files that programs of the user execute or obey (git's hooks, AGENTS.md, CLAUDE.md, .vscode, workflows of CI, …) cannot be changed where they exist (EROFS, EBUSY, EACCES). New ones may be made, and branches, remotes and submodules set in git's configuration: after the run the user is shown them and asked. Use no other name for them, and no way around it.
 - The network reaches only what %s lists. Another host is refused at once: do not try again or look for a mirror, name the host to the user.
 - There is no root, sudo, docker, ssh agent or keyring. Keys in variables are placeholders, which work only at their own hosts.
+- Make git worktrees in the workspace: elsewhere git cannot make their directory, unless the user begins with: holdfast run --worktrees DIR.
 - Where something that you need is refused, stop and say so. The user can look it up with: holdfast policy explain PATH-OR-HOST, and start anew with: holdfast run --allow HOST, --ro PATH or --rw PATH.
 `, work, InsideFile)
 }
