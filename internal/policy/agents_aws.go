@@ -25,28 +25,35 @@ func (a *agentPlan) awsSource(o *offered) (why string) {
 		o.Source = CredentialSource{Kind: "env", Value: awsVariables[0]}
 		return ""
 	}
-	profile := a.awsProfile()
-	for _, file := range a.awsFiles() {
-		section := a.awsSection(file, profile)
-		if section["aws_access_key_id"] != "" && section["aws_secret_access_key"] != "" {
-			o.Source = CredentialSource{Kind: "file", Value: file, Options: options("profile", profile)}
+	given, why := a.awsFilesGiven()
+	if why != "" {
+		return why
+	}
+	profile, files := a.awsProfile(), a.awsFiles()
+	keys, config := a.awsSection(files[0], profile), a.awsSection(files[1], profile)
+	role := keys["role_arn"]+config["role_arn"] != "" // requests are signed as it, and not with the keys of the section
+	for i, section := range []map[string]string{keys, config} {
+		if !role && section["aws_access_key_id"] != "" && section["aws_secret_access_key"] != "" {
+			o.Source = CredentialSource{Kind: "file", Value: files[i], Options: options("profile", profile)}
 			return ""
 		}
 	}
-	for _, file := range a.awsFiles() { // by which the source may execute something on the host
+	for _, file := range files {
 		if _, err := os.Lstat(file); err == nil {
-			a.obeyed = append(a.obeyed, named{file, o.Origin})
+			given = append(given, file)
 		}
 	}
-	section := a.awsSection(a.awsFiles()[1], profile)
-	if len(section) == 0 {
+	for _, file := range given { // by which the source may execute something on the host
+		a.obeyed = append(a.obeyed, named{file, o.Origin})
+	}
+	if len(keys)+len(config) == 0 {
 		return "the AWS profile " + printable(profile) + " is not in ~/.aws/config or ~/.aws/credentials"
 	}
 	if a.hasProgram("aws") {
 		o.Source = CredentialSource{Kind: "command", Argv: []string{"aws", "configure", "export-credentials", "--format", "process", "--profile", profile}}
 		return ""
 	}
-	if argv, err := splitWords(section["credential_process"]); err == nil {
+	if argv, err := splitWords(config["credential_process"]); err == nil && !role {
 		o.Source = CredentialSource{Kind: "command", Argv: argv}
 		return ""
 	}
@@ -55,13 +62,41 @@ func (a *agentPlan) awsSource(o *offered) (why string) {
 
 func (a *agentPlan) awsProfile() string { return cmp.Or(a.lookup("AWS_PROFILE"), "default") }
 
-// awsFiles are the files of keys and of settings.
-func (a *agentPlan) awsFiles() [2]string {
-	home := filepath.Join(a.host.Home, ".aws")
-	return [2]string{
-		cmp.Or(a.lookup("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(home, "credentials")),
-		cmp.Or(a.lookup("AWS_CONFIG_FILE"), filepath.Join(home, "config")),
+// awsFileVariables name the files of keys and of settings.
+var awsFileVariables = [2]string{"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"}
+
+// awsFilesGiven are the files that the variables name: those of the program's settings,
+// and those of the caller's environment, which the program aws gets. why says what is
+// wrong with one; "" for nothing.
+func (a *agentPlan) awsFilesGiven() (files []string, why string) {
+	for _, name := range awsFileVariables {
+		for _, file := range []string{a.lookup(name), a.host.lookup(name)} {
+			switch {
+			case file == "":
+			case !wholePath(file):
+				return nil, name + " is not an absolute path without .."
+			default:
+				files = append(files, file)
+			}
+		}
 	}
+	return files, ""
+}
+
+// wholePath reports whether a path names the same file wherever it is used, and however
+// its parts are joined.
+func wholePath(path string) bool { return filepath.IsAbs(path) && pathText(path) == nil }
+
+// awsFiles are the files of keys and of settings; "" for one that is named by no whole
+// path: what runs inside could have put it where it is looked for.
+func (a *agentPlan) awsFiles() (files [2]string) {
+	for i, name := range awsFileVariables {
+		files[i] = cmp.Or(a.lookup(name), filepath.Join(a.host.Home, ".aws", [2]string{"credentials", "config"}[i]))
+		if !wholePath(files[i]) {
+			files[i] = ""
+		}
+	}
+	return files
 }
 
 // awsSection reads the settings of a profile; none if the file cannot be read.

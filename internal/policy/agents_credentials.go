@@ -179,7 +179,7 @@ func (a *agentPlan) ready(c *offered) string {
 	case errors.Is(err, fs.ErrNotExist):
 		return a.preset.Title + " has no credential: " + login
 	case err != nil:
-		return fmt.Sprintf("%s: its credential cannot be used: %v", a.preset.Title, err)
+		return fmt.Sprintf("%s: its credential cannot be used: %s", a.preset.Title, withHint(err))
 	}
 	c.Source.Value = path
 	secret, err := SecretIn(data, c.Source.Options)

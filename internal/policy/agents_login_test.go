@@ -56,6 +56,23 @@ func TestPresetWithoutLogin(t *testing.T) {
 	}
 }
 
+// TestPresetFilesThatOthersWrite: of settings and of a login that others can write the
+// run says that they are not used, and what to type.
+func TestPresetFilesThatOthersWrite(t *testing.T) {
+	w := newWorld(t)
+	w.write("home/u/.claude/settings.json", `{"env": {}}`, 0o664)
+	w.write("home/u/.claude/.credentials.json", `{}`, 0o664)
+	o := Options{Host: w.host, Preset: "claude"}
+	o.Host.Dir = w.mkdir("home/u/ws")
+	said := strings.Join(w.plan(o).Agent.Missing, "\n")
+	for _, name := range []string{"settings.json", ".credentials.json"} {
+		path := w.at("home/u/.claude/" + name)
+		if !strings.Contains(said, path+": can be written by others (mode 0664); chmod go-w "+path) {
+			t.Errorf("%s: said\n%s", name, said)
+		}
+	}
+}
+
 // TestPresetVariablesOfACredential: they come in with the credential that was chosen.
 func TestPresetVariablesOfACredential(t *testing.T) {
 	for env, want := range map[string]string{"GEMINI_API_KEY=AIza0123456789abcdef0123456789": "gemini-api-key", "OTHER=x": "oauth-personal"} {

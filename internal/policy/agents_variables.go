@@ -2,7 +2,9 @@ package policy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -38,12 +40,15 @@ func (d *presetDecoder) settingsFile(n *yaml.Node) {
 }
 
 // readSettings reads the variables that the program sets for itself. A file that
-// cannot be read has none: whoever needs one says so.
+// cannot be read has none, and the run says why.
 func (a *agentPlan) readSettings() {
 	a.settings = map[string]setting{}
 	for _, s := range a.preset.settings {
 		path := a.hostPath(s.path)
 		data, err := readPolicy(path, a.host.UID, false)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			a.missing = append(a.missing, a.preset.Title+": its settings are not read: "+withHint(err))
+		}
 		if err != nil {
 			continue
 		}
@@ -68,6 +73,15 @@ func (a *agentPlan) readSettings() {
 			a.settings["AWS_REGION"] = setting{value: a.awsSection(a.awsFiles()[1], a.awsProfile())["region"]}
 		}
 	}
+}
+
+// withHint is an error with what to type.
+func withHint(err error) string {
+	var e *Error
+	if errors.As(err, &e) && e.hint != "" {
+		return err.Error() + "; " + e.hint
+	}
+	return err.Error()
 }
 
 // filesObeyed are the files of the host that decided something; none without a preset.

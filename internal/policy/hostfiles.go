@@ -157,6 +157,9 @@ func (p Plan) usedFiles() (out []usedFile) {
 // command could read, or that a link leads to which the command could replace.
 func (x explainer) outsideView(one Entry, what, text string) (string, *Error) {
 	path := filepath.Clean(expand(text, one.Base, x.host.Home))
+	if !filepath.IsAbs(path) { // it would be one file here, and another where it is used
+		return "", fault(one.Origin, "write the absolute path", "%s: %s is not an absolute path", what, quote(printable(path)))
+	}
 	links, real := steps(path)
 	if len(links) > maxFollowed {
 		return "", fault(one.Origin, "name the file itself", "%s: %s goes through more than %d links", what, quote(path), maxFollowed)

@@ -197,3 +197,14 @@ func TestStepsAreTheKernels(t *testing.T) {
 		t.Errorf("below a file: %v", err)
 	}
 }
+
+// TestOutsideViewOfNoWholePath: a path that is taken relative to nothing is refused.
+func TestOutsideViewOfNoWholePath(t *testing.T) {
+	w := newWorld(t)
+	x := explainer{plan: Plan{}, host: w.host}
+	for text, good := range map[string]bool{"token": false, "./token": false, "": false, w.at("token"): true, "~/token": true} {
+		if _, fault := x.outsideView(Entry{}, "it", text); (fault == nil) != good {
+			t.Errorf("%q: %v", text, fault)
+		}
+	}
+}
