@@ -3,10 +3,12 @@
 package credentials
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,8 +80,12 @@ func lockFile(path string) (unlock func(), err error) {
 // lockInode waits for the lock of a file that others replace while they have it, and
 // takes it.
 func lockInode(ctx context.Context, path string) (unlock func(), err error) {
+	const flags = syscall.O_NONBLOCK | syscall.O_NOCTTY
 	for {
-		f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+		f, err := os.OpenFile(path, os.O_RDWR|flags, 0) // NFS locks no file that is open for reading
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+			f, err = os.OpenFile(path, os.O_RDONLY|flags, 0)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +102,7 @@ func lockInode(ctx context.Context, path string) (unlock func(), err error) {
 }
 
 // newLoginFile makes a file that can take the place of one that belongs to the user,
-// with the same owner, group and mode.
+// with the same owner and mode, and if that can be, the same group.
 func newLoginFile(path string) (*sys.Replacement, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -106,11 +112,15 @@ func newLoginFile(path string) (*sys.Replacement, error) {
 	if !ok || !info.Mode().IsRegular() || int(st.Uid) != os.Geteuid() {
 		return nil, fmt.Errorf("%s is not a file of yours", path)
 	}
+	if fixed, err := sys.Fixed(path); err != nil || fixed {
+		return nil, cmp.Or(err, fmt.Errorf("%s cannot be replaced: something is mounted on it, or it or its directory is immutable (lsattr)", path))
+	}
 	r, err := sys.NewReplacement(path, info.Mode().Perm())
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(r.SetGroup(int(st.Gid)), r.Reserve(int(info.Size())+answerMost)); err != nil {
+	r.SetGroup(int(st.Gid))
+	if err := r.Reserve(int(info.Size()) + answerMost); err != nil {
 		r.Discard()
 		return nil, err
 	}

@@ -35,6 +35,8 @@ type holder struct {
 	used        int64
 	failed      error
 	failedUntil time.Time
+	told        bool  // the last use failed, so that the network reports why
+	untold      error // a renewal was refused that only the program inside knows of
 }
 
 // lease is the secret from a source, and how long it is valid.
@@ -124,6 +126,7 @@ func (h *holder) open(ctx context.Context, use Use, approval event.Ruling) (Secr
 		return Secret{}, err
 	}
 	l, err := h.current(ctx)
+	h.told, h.untold = err != nil, nil
 	if err != nil {
 		return Secret{}, err
 	}
@@ -315,7 +318,8 @@ func (h *holder) retire(l *lease) {
 	})
 }
 
-// close revokes what there is and returns what could not be revoked.
+// close revokes what there is. It returns what could not be revoked, and what the user
+// has to know of a login.
 func (h *holder) close(ctx context.Context) error {
 	if _, ok := h.source.(*loginSource); ok { // a renewal under way is not to be lost
 		longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewTime)
@@ -327,7 +331,12 @@ func (h *holder) close(ctx context.Context) error {
 	case <-ctx.Done():
 		return h.refuse("it was in use to the end, so nothing was revoked upstream", ctx.Err())
 	}
-	var errs []error
+	errs := []error{h.untold}
+	if s, ok := h.source.(*loginSource); ok {
+		if err := s.lost(); err != nil {
+			errs = append(errs, h.refuse("the login in its file is used up; "+s.renewal.Login, err))
+		}
+	}
 	for _, l := range []*lease{h.before, h.lease} {
 		if l == nil {
 			continue

@@ -57,6 +57,11 @@ func (h *holder) ready(ctx context.Context) error {
 		return err
 	}
 	_, err := h.current(ctx)
+	h.untold = nil
+	var no *renewalRefused
+	if errors.As(err, &no) && !h.told {
+		h.untold = err
+	}
 	return err
 }
 
@@ -75,9 +80,7 @@ func (h *holder) dropRejected() {
 		return
 	}
 	s.reject(h.lease.hash)
-	if s.rejected == h.lease.hash {
-		h.lease.expires = time.Time{}
-	}
+	h.lease.expires = time.Time{} // the file is read again, and may have another
 }
 
 // recordRenewal records that a login was renewed, or that the provider refused it. The

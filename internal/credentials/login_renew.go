@@ -38,6 +38,7 @@ func (e *renewalRefused) LoginEnded() bool { return true }
 var codes = []string{
 	"invalid_grant", "invalid_request", "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", // RFC 6749
 	"refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated", // OpenAI
+	"bad_refresh_token", // GitHub
 }
 
 func (s *loginSource) failure(text string, cause error) error {
@@ -68,7 +69,7 @@ func (s *loginSource) ask(ctx context.Context, t tokens) (tokens, error) {
 	switch {
 	case err != nil:
 		return tokens{}, unreachable(r.URL.Host+", which renews the login,", err)
-	case answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnauthorized:
+	case answer.StatusCode == http.StatusBadRequest, answer.StatusCode == http.StatusUnauthorized, answer.StatusCode == http.StatusOK && refuses(data):
 		return tokens{}, &renewalRefused{errorCode(data), s.renewal.Login}
 	case answer.StatusCode != http.StatusOK:
 		return tokens{}, &fetchError{text: fmt.Sprintf("%s answered %d to the renewal of the login", r.URL.Host, answer.StatusCode), hint: "try again later, or " + s.renewal.Login}
@@ -109,6 +110,11 @@ func errorCode(data []byte) string {
 		}
 	}
 	return codes[0]
+}
+
+// refuses reports whether an answer of status 200 is an error all the same, as at GitHub.
+func refuses(data []byte) bool {
+	return jsonText(data, "access_token") == "" && jsonText(data, "error")+jsonText(data, "error.code") != ""
 }
 
 // granted reads the answer to a renewal (RFC 6749, section 5.1).

@@ -74,8 +74,9 @@ func (s *loginSource) keep(old, fresh tokens, file *sys.Replacement) error {
 		err = file.Commit(content)
 	}
 	if err != nil {
-		s.spare = &unwritten{old.there, fresh}
-		return &fetchError{text: "the login was renewed, but not written to " + old.file + "; it is used until the run ends", cause: err, hint: s.renewal.Login}
+		why := &fetchError{text: "the login was renewed, but not written to " + old.file + "; it is used until the run ends", cause: err, hint: s.renewal.Login}
+		s.spare = &unwritten{old.there, fresh, why}
+		return why
 	}
 	s.spare = nil
 	if dir, err := os.Open(filepath.Dir(old.file)); err == nil {
@@ -85,15 +86,28 @@ func (s *loginSource) keep(old, fresh tokens, file *sys.Replacement) error {
 	return nil
 }
 
+// lost returns why a login that was renewed is lost with this run; nil if it is not.
+func (s *loginSource) lost() error {
+	if s.spare == nil {
+		return nil
+	}
+	if t, err := s.read(); err == nil && t.there != s.spare.spent {
+		return nil // the user has logged in anew
+	}
+	return s.spare.why
+}
+
 // values are what a renewal changes in the file, by key, as JSON.
 func (s *loginSource) values(t tokens) map[string]string {
 	r, out := s.renewal, map[string]string{}
 	for key, value := range map[string]string{s.key: t.access, r.Refresh: t.refresh, r.ID: t.id, r.Time: s.now().UTC().Format(time.RFC3339Nano)} {
 		out[key] = strconv.Quote(value) // printable ASCII, so it is JSON as well
 	}
-	if !t.ends.IsZero() {
-		out[r.Ends] = strconv.FormatInt(t.ends.UnixMilli(), 10)
+	ends := t.ends
+	if ends.IsZero() { // the answer does not say, and the old end is past
+		ends = s.now().Add(time.Hour)
 	}
+	out[r.Ends] = strconv.FormatInt(ends.UnixMilli(), 10)
 	delete(out, "")
 	return out
 }

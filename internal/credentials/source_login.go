@@ -39,6 +39,7 @@ type loginSource struct {
 type unwritten struct {
 	spent  string // hash of the refresh token that is still there
 	tokens tokens
+	why    error
 }
 
 const (
@@ -56,8 +57,8 @@ func newLoginSource(c policy.Credential, config Config) *loginSource {
 	return s
 }
 
-// fetch returns the access token, which it renews if it has ended or is about to. If
-// that fails, a token that is still valid is used.
+// fetch returns the access token, which it renews if it has ended, is about to, or was
+// not accepted. If that fails, a token that is still valid is used.
 func (s *loginSource) fetch(ctx context.Context) (*result, error) {
 	t, err := s.read()
 	if err != nil {
@@ -72,7 +73,7 @@ func (s *loginSource) fetch(ctx context.Context) (*result, error) {
 	switch {
 	case err == nil:
 		return renewed.result(), nil
-	case !errors.Is(err, errUnrecorded) && t.valid(s.now()) && hashOfText(t.access) != s.rejected:
+	case !errors.Is(err, errUnrecorded) && t.valid(s.now()): // also after a 401, which can be about what was asked
 		return t.result(), nil
 	}
 	return nil, err

@@ -211,9 +211,11 @@ func (a *agentPlan) ready(c *offered) string {
 func (a *agentPlan) readyByVariable(c *offered) string {
 	missing := a.preset.Title + " has no credential: "
 	if c.Source.Kind == "command" {
-		if _, err := os.Lstat(a.hostPath(c.loginFile)); err != nil || !a.hasProgram(c.Source.Argv[0]) {
+		path := a.hostPath(c.loginFile)
+		if _, err := os.Lstat(path); err != nil || !a.hasProgram(c.Source.Argv[0]) {
 			return missing + c.login
 		}
+		a.obeyed = append(a.obeyed, named{path, c.Origin}) // the command is executed on the host
 		return ""
 	}
 	if c.Source.Kind == awsKeys {

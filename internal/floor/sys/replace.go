@@ -46,8 +46,12 @@ func (r *Replacement) Reserve(size int) error {
 	return errors.Join(err, r.f.Sync())
 }
 
-// SetGroup gives the file a group.
-func (r *Replacement) SetGroup(gid int) error { return r.f.Chown(-1, gid) }
+// SetGroup gives the file a group. Where the user may not do that, no group gets rights.
+func (r *Replacement) SetGroup(gid int) {
+	if r.f.Chown(-1, gid) != nil {
+		r.mode &^= 0o070
+	}
+}
 
 // Commit writes the content and puts the file in its place. On an error the old file is
 // there, and nothing beside it. It is called once, and not after Discard.
