@@ -73,6 +73,23 @@ func TestPresetFilesThatOthersWrite(t *testing.T) {
 	}
 }
 
+// TestPresetLoginOfACommand: a program that is executed on the host does not obey what
+// can be changed inside.
+func TestPresetLoginOfACommand(t *testing.T) {
+	for dir, bad := range map[string]bool{"outside": false, "home/u/ws": true} {
+		w := newWorld(t)
+		w.tool("usr/bin/gcloud")
+		w.write(dir+"/application_default_credentials.json", "{}", 0o600)
+		w.host.Env = []string{"CLAUDE_CODE_USE_VERTEX=1", "CLOUDSDK_CONFIG=" + w.at(dir), "PATH=" + w.at("usr/bin")}
+		o := Options{Host: w.host, Preset: "claude"}
+		o.Host.Dir = w.mkdir("home/u/ws")
+		p, err := w.compile(o)
+		if bad != (err != nil && strings.Contains(err.Error(), "in view inside")) || !bad && len(p.Credentials) != 1 {
+			t.Errorf("%s: %v, %+v", dir, err, p.Credentials)
+		}
+	}
+}
+
 // TestPresetVariablesOfACredential: they come in with the credential that was chosen.
 func TestPresetVariablesOfACredential(t *testing.T) {
 	for env, want := range map[string]string{"GEMINI_API_KEY=AIza0123456789abcdef0123456789": "gemini-api-key", "OTHER=x": "oauth-personal"} {
