@@ -25,7 +25,7 @@ func (a *agentPlan) awsSource(o *offered) (why string) {
 		o.Source = CredentialSource{Kind: "env", Value: awsVariables[0]}
 		return ""
 	}
-	given, why := a.awsFilesGiven()
+	given, why := a.filesGiven(awsFileVariables[:]...)
 	if why != "" {
 		return why
 	}
@@ -65,11 +65,11 @@ func (a *agentPlan) awsProfile() string { return cmp.Or(a.lookup("AWS_PROFILE"),
 // awsFileVariables name the files of keys and of settings.
 var awsFileVariables = [2]string{"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"}
 
-// awsFilesGiven are the files that the variables name: those of the program's settings,
-// and those of the caller's environment, which the program aws gets. why says what is
+// filesGiven are the files that variables name: those of the program's settings, and
+// those of the caller's environment, which a command on the host gets. why says what is
 // wrong with one; "" for nothing.
-func (a *agentPlan) awsFilesGiven() (files []string, why string) {
-	for _, name := range awsFileVariables {
+func (a *agentPlan) filesGiven(variables ...string) (files []string, why string) {
+	for _, name := range variables {
 		for _, file := range []string{a.lookup(name), a.host.lookup(name)} {
 			switch {
 			case file == "":

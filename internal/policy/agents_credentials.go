@@ -215,7 +215,16 @@ func (a *agentPlan) readyByVariable(c *offered) string {
 		if _, err := os.Lstat(path); err != nil || !a.hasProgram(c.Source.Argv[0]) {
 			return missing + c.login
 		}
-		a.obeyed = append(a.obeyed, named{path, c.Origin}) // the command is executed on the host
+		var files []string
+		if c.Source.Argv[0] == "gcloud" { // takes this before its own
+			var why string
+			if files, why = a.filesGiven("GOOGLE_APPLICATION_CREDENTIALS"); why != "" {
+				return missing + why
+			}
+		}
+		for _, file := range append(files, path) { // the command is executed on the host
+			a.obeyed = append(a.obeyed, named{file, c.Origin})
+		}
 		return ""
 	}
 	if c.Source.Kind == awsKeys {

@@ -76,16 +76,28 @@ func TestPresetFilesThatOthersWrite(t *testing.T) {
 // TestPresetLoginOfACommand: a program that is executed on the host does not obey what
 // can be changed inside.
 func TestPresetLoginOfACommand(t *testing.T) {
-	for dir, bad := range map[string]bool{"outside": false, "home/u/ws": true} {
+	for _, row := range []struct{ name, env, want string }{
+		{"outside", "CLOUDSDK_CONFIG=ROOT/outside", ""},
+		{"its directory in the workspace", "CLOUDSDK_CONFIG=ROOT/home/u/ws", "in view inside"},
+		{"its file outside", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/outside/key.json", ""},
+		{"its file in the workspace", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/home/u/ws/key.json", "in view inside"},
+		{"a relative file", "GOOGLE_APPLICATION_CREDENTIALS=key.json", "GOOGLE_APPLICATION_CREDENTIALS is not an absolute path"},
+	} {
 		w := newWorld(t)
 		w.tool("usr/bin/gcloud")
-		w.write(dir+"/application_default_credentials.json", "{}", 0o600)
-		w.host.Env = []string{"CLAUDE_CODE_USE_VERTEX=1", "CLOUDSDK_CONFIG=" + w.at(dir), "PATH=" + w.at("usr/bin")}
+		for _, dir := range []string{"outside", "home/u/ws", "home/u/.config/gcloud"} {
+			w.write(dir+"/application_default_credentials.json", "{}", 0o600)
+		}
+		w.host.Env = []string{"CLAUDE_CODE_USE_VERTEX=1", strings.ReplaceAll(row.env, "ROOT", w.root), "PATH=" + w.at("usr/bin")}
 		o := Options{Host: w.host, Preset: "claude"}
-		o.Host.Dir = w.mkdir("home/u/ws")
+		o.Host.Dir = w.at("home/u/ws")
 		p, err := w.compile(o)
-		if bad != (err != nil && strings.Contains(err.Error(), "in view inside")) || !bad && len(p.Credentials) != 1 {
-			t.Errorf("%s: %v, %+v", dir, err, p.Credentials)
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = strings.Join(p.Agent.Missing, "; ")
+		}
+		if (len(p.Credentials) == 1) != (row.want == "") || !strings.Contains(said, row.want) {
+			t.Errorf("%s: %s, %+v", row.name, said, p.Credentials)
 		}
 	}
 }
