@@ -35,6 +35,7 @@ const (
 	Bwrap        Feature = "bwrap"
 	Chromium     Feature = "chromium"
 	Curl         Feature = "curl"
+	SSH          Feature = "ssh"
 	Wget         Feature = "wget"
 	Pip          Feature = "pip"
 	PyProjects   Feature = "py-projects" // poetry and pipenv
@@ -92,6 +93,7 @@ var known = map[Feature]func() error{
 	Bwrap:        runs("bwrap", "--version"),
 	Chromium:     runs("chromium", "--version"),
 	Curl:         runs("curl", "--version"),
+	SSH:          runs("ssh", "-V"),
 	Wget:         runs("wget", "--version"),
 	Vite:         runs(ViteDir+"/node_modules/.bin/vite", "--version"),
 	Pip:          runs("/usr/bin/python3", "-m", "pip", "--version"),
