@@ -113,11 +113,20 @@ func (a *agentPlan) brokered() error {
 		}
 	}
 	a.logins()
+	none := "" // of the credentials of which any would do, the last that says how to log in
 	for _, c := range a.preset.credentials {
-		if why := missing[c.Name]; why != "" && !done[c.Name] && (c.when != "" || !chosen && len(done) == 0) {
+		switch why := missing[c.Name]; {
+		case why == "" || done[c.Name] || c.when == "" && (chosen || len(done) > 0):
+		case c.when == "" && strings.HasPrefix(why, a.preset.Title+" has no credential: "):
+			if none == "" || c.login != "" {
+				none = why
+			}
+		case !slices.Contains(a.missing, why):
 			a.missing = append(a.missing, why)
-			delete(missing, c.Name)
 		}
+	}
+	if none != "" {
+		a.missing = append(a.missing, none)
 	}
 	return nil
 }

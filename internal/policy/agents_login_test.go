@@ -35,7 +35,7 @@ func TestPresetLogin(t *testing.T) {
 	if len(p.Agent.Missing) > 0 {
 		t.Errorf("missing: %q", p.Agent.Missing)
 	}
-	want := []Login{{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: codex login"}}
+	want := []Login{{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: codex -c cli_auth_credentials_store=file login"}}
 	if !slices.Equal(p.Agent.Logins, want) {
 		t.Errorf("logins %+v", p.Agent.Logins)
 	}
@@ -51,8 +51,23 @@ func TestPresetWithoutLogin(t *testing.T) {
 	if len(p.Credentials) > 0 || len(p.Agent.Logins) != 1 || p.Agent.Logins[0].Credential != "" {
 		t.Errorf("%+v, %+v", p.Credentials, p.Agent.Logins)
 	}
-	if len(p.Agent.Missing) != 1 || !strings.Contains(p.Agent.Missing[0], "codex login") {
+	if len(p.Agent.Missing) != 1 || !strings.Contains(p.Agent.Missing[0], "codex -c cli_auth_credentials_store=file login") {
 		t.Errorf("missing: %q", p.Agent.Missing)
+	}
+	if told := p.Inside(); strings.Contains(told, "auth.openai.com") {
+		t.Errorf("where nothing passes is told as a host that is reached:\n%s", told)
+	}
+}
+
+// TestPresetsWithoutCredentialSayOnce: each preset says in one line what to type.
+func TestPresetsWithoutCredentialSayOnce(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"aider", "claude", "cline", "codex", "copilot", "gemini", "goose", "opencode", "pi", "qwen"} {
+		o := Options{Host: w.host, Preset: name}
+		o.Host.Dir = w.mkdir("home/u/ws")
+		if p := w.plan(o); len(p.Agent.Missing) != 1 {
+			t.Errorf("%s: %q", name, p.Agent.Missing)
+		}
 	}
 }
 

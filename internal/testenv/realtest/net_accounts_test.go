@@ -35,7 +35,7 @@ func accounts() []account {
 	return []account{
 		{
 			worker: worker{name: "codex", argv: []string{"exec", "-c", "features.enable_request_compression=false", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "{}"}},
-			api:    "chatgpt.com", login: "auth.openai.com", endpoint: "/oauth/token", says: "codex login", look: "; cat ~/.codex/auth.json > {ws}/login",
+			api:    "chatgpt.com", login: "auth.openai.com", endpoint: "/oauth/token", says: "codex -c cli_auth_credentials_store=file login", look: "; cat ~/.codex/auth.json > {ws}/login",
 			provider: &testenv.Provider{Client: "app_EMoamEEZ73f0CkXaXp7hrann", JSON: true, Lifetime: time.Hour, Claims: map[string]any{
 				"email":                       "someone@example.org",
 				"https://api.openai.com/auth": map[string]any{"chatgpt_plan_type": "plus", "chatgpt_account_id": "acct-1", "chatgpt_user_id": "user-1"},
