@@ -289,7 +289,7 @@ func (r *Rules) nearest(name string, port int) (reason, rule string) {
 }
 
 // neighbour is a rule for a name that shares all but the first label with name,
-// or is directly above or below it.
+// or is directly above or below it, and that lets something pass.
 func (r *Rules) neighbour(name string) *rule {
 	_, parent, _ := strings.Cut(name, ".")
 	if !strings.Contains(parent, ".") {
@@ -297,6 +297,9 @@ func (r *Rules) neighbour(name string) *rule {
 	}
 	for _, other := range r.names {
 		_, above, _ := strings.Cut(other, ".")
+		if r.exact[other][0].Answered {
+			continue
+		}
 		if other == parent || above == name || parent != "" && above == parent {
 			return r.exact[other][0]
 		}

@@ -185,7 +185,9 @@ func TestNewRulesRefuses(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	r := rulesFor(t, allow("api.allowed.test", policy.TLS, 443, 8443), allow("*.wild.test", policy.TLS, 443))
+	answered := allow("auth.answered.test", policy.TLS, 443)
+	answered.Answered = true
+	r := rulesFor(t, allow("api.allowed.test", policy.TLS, 443, 8443), allow("*.wild.test", policy.TLS, 443), answered)
 	for _, tt := range []struct {
 		name, host   string
 		port         int
@@ -197,6 +199,7 @@ func TestNearest(t *testing.T) {
 		{"a sister", "www.allowed.test", 0, "no rule allows it; api.allowed.test is allowed", "policy.yaml:1"},
 		{"the parent", "allowed.test", 443, "no rule allows it; api.allowed.test is allowed", "policy.yaml:1"},
 		{"a child", "v2.api.allowed.test", 443, "no rule allows it; api.allowed.test is allowed", "policy.yaml:1"},
+		{"a sister at which nothing passes", "api.answered.test", 443, "no rule allows it", ""},
 		{"a stranger", "evil.example", 443, "no rule allows it", ""},
 		{"a stranger below the same top label", "evil.test", 443, "no rule allows it", ""},
 		{"an address", "192.0.2.1", 443, "no rule allows it", ""},

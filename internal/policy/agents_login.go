@@ -178,7 +178,7 @@ func (a *agentPlan) logins() {
 
 // answer lets requests reach the answer at an endpoint.
 func (a *agentPlan) answer(l Login, at Origin) {
-	rule := HostRule{Host: l.Host.Host, Ports: []int{l.Host.Port}, Kind: TLS, Methods: []string{"POST"}, Paths: []string{l.Path}, Inspect: true}
+	rule := HostRule{Host: l.Host.Host, Ports: []int{l.Host.Port}, Kind: TLS, Methods: []string{"POST"}, Paths: []string{l.Path}, Inspect: true, Answered: true}
 	a.entries = append(a.entries, Entry{Key: "network.allow", Value: rule.String(), Rule: &rule, Origin: at, Base: "/"})
 	a.endpoints = append(a.endpoints, l)
 }

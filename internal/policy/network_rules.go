@@ -44,6 +44,7 @@ type HostRule struct {
 	Credentials []string // names of Plan.Credentials that may be used there; empty means none
 	Internal    bool     // it may be at an address that is not public
 	Inspect     bool     // TLS is terminated, so that requests are decided one by one and answers recorded; set where Methods, Paths or Credentials need it
+	Answered    bool     // nothing passes: requests are answered outside, as [Login] says
 	Origin      Origin
 }
 

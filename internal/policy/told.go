@@ -59,6 +59,9 @@ func (p Plan) Inside() string {
 	section("readable, besides the system", read)
 	var hosts, published, local []string
 	for _, r := range p.Allow {
+		if r.Answered {
+			continue
+		}
 		hosts = append(hosts, r.String())
 	}
 	for _, one := range p.HostPorts {
