@@ -15,8 +15,8 @@ import (
 const droppedPaths = 12
 
 // Dropped says in lines what went with the private home, as a user would spell it,
-// and what is left of it elsewhere.
-func Dropped(home string, all []story.Dropped, more uint64, long bool) (paths []string, left []string) {
+// what is left of it elsewhere, and how the next run keeps it: "" where none would.
+func Dropped(home string, all []story.Dropped, more uint64, long bool) (paths []string, left []string, keep string) {
 	for i, d := range all {
 		name := d.Path
 		if d.Directory {
@@ -30,8 +30,13 @@ func Dropped(home string, all []story.Dropped, more uint64, long bool) (paths []
 		if i < droppedPaths || long {
 			paths = append(paths, name)
 		}
+		if d.Path != home+"/.gitconfig" {
+			keep = keepDropped
+		}
 		switch {
 		case len(left) >= droppedPaths:
+		case d.Path == home+"/.gitconfig":
+			left = append(left, name+" is never kept: make settings of git outside, with git config --global, or in the repository")
 		case d.Git == "worktree" && d.Metadata != "":
 			repository := path.Dir(path.Dir(d.Metadata))
 			left = append(left, fmt.Sprintf("%s was a git worktree: what was committed there is in its repository, the rest is not. To remove what the repository keeps of it: git -C %s worktree prune",
@@ -45,15 +50,15 @@ func Dropped(home string, all []story.Dropped, more uint64, long bool) (paths []
 	if n := uint64(len(all)-len(paths)) + more; n > 0 && len(all) > 0 {
 		paths = append(paths, fmt.Sprintf("%d more", n))
 	}
-	return paths, left
+	return paths, left, keep
 }
 
-// KeepDropped is how such paths are kept.
-const KeepDropped = "to keep such a path, make it before the run and name it: --rw PATH, or filesystem.write in the policy"
+// keepDropped is how such paths are kept.
+const keepDropped = "to keep such a path, make it before the run and name it: --rw PATH, or filesystem.write in the policy"
 
 // dropped is the same of a story.
 func (pr *printer) dropped() {
-	paths, left := Dropped(pr.t.Started["home"], pr.t.Dropped, 0, pr.long)
+	paths, left, keep := Dropped(pr.t.Started["home"], pr.t.Dropped, 0, pr.long)
 	if len(paths) == 0 {
 		return
 	}
@@ -62,5 +67,7 @@ func (pr *printer) dropped() {
 	for _, l := range left {
 		pr.printf("  %s", l)
 	}
-	pr.printf("  %s", KeepDropped)
+	if keep != "" {
+		pr.printf("  %s", keep)
+	}
 }

@@ -44,7 +44,7 @@ func (a *app) changed(plan policy.Plan, c *state.Changes) {
 
 // dropped says after a run what went with its private home.
 func (a *app) dropped(home string, all []story.Dropped, more uint64) {
-	paths, left := stories.Dropped(home, all, more, false)
+	paths, left, keep := stories.Dropped(home, all, more, false)
 	if len(paths) == 0 {
 		return
 	}
@@ -52,5 +52,7 @@ func (a *app) dropped(home string, all []story.Dropped, more uint64) {
 	for _, l := range left {
 		a.Note(command.Yellow, "dropped", "%s", l)
 	}
-	a.Note(command.Cyan, "hint", "%s", stories.KeepDropped)
+	if keep != "" {
+		a.Note(command.Cyan, "hint", "%s", keep)
+	}
 }
