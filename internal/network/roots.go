@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // Bounds of what variables of the environment can name. The stores of distributions have
@@ -22,7 +24,7 @@ const (
 )
 
 // rootVariables name certificates: a file in PEM, or directories of such.
-var rootVariables = append(slices.Clone(trustVariables), "SSL_CERT_DIR")
+var rootVariables = append(slices.Clone(policy.TrustVariables), "SSL_CERT_DIR")
 
 // NamesRoots reports whether a variable of the environment names certificates.
 func NamesRoots(variable string) bool { return slices.Contains(rootVariables, variable) }

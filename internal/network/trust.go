@@ -41,27 +41,6 @@ var javaStores = []string{
 	"/opt/java/*/lib/security/cacerts",
 }
 
-// trustVariables are what programs read the path of a bundle from, each measured or
-// taken from the program's documentation. Wget knows none of them: for it the bundle is
-// mounted over the distribution's.
-var trustVariables = []string{
-	"AWS_CA_BUNDLE",
-	"CARGO_HTTP_CAINFO",
-	"CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
-	"CURL_CA_BUNDLE",
-	"DENO_CERT",
-	"GIT_SSL_CAINFO",
-	"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-	"HEX_CACERTS_PATH",
-	"HTTPLIB2_CA_CERTS",
-	"NIX_SSL_CERT_FILE",
-	"NODE_EXTRA_CA_CERTS",
-	"NPM_CONFIG_CAFILE",
-	"PIP_CERT",
-	"REQUESTS_CA_BUNDLE",
-	"SSL_CERT_FILE", // also read by uv
-}
-
 // Trust returns what makes programs inside trust the authority in addition to the
 // host's roots: files to lay over the host's, and variables. The store of Java takes
 // longer to make than all the rest, and java says whether it is.
@@ -88,7 +67,7 @@ func (r *Roots) trustAt(root string, a *Authority, java bool) ([]boundary.File, 
 		}
 	}
 	var env []policy.Env
-	for _, name := range trustVariables {
+	for _, name := range policy.TrustVariables {
 		env = append(env, policy.Env{Name: name, Value: Bundle, Origin: policy.Origin{File: "certificates"}})
 	}
 	return files, env, nil

@@ -2,6 +2,27 @@ package policy
 
 import "sync"
 
+// TrustVariables are what programs read the path of a bundle from, each measured or
+// taken from the program's documentation. Wget knows none of them: for it the bundle is
+// mounted over the distribution's.
+var TrustVariables = []string{
+	"AWS_CA_BUNDLE",
+	"CARGO_HTTP_CAINFO",
+	"CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE",
+	"CURL_CA_BUNDLE",
+	"DENO_CERT",
+	"GIT_SSL_CAINFO",
+	"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+	"HEX_CACERTS_PATH",
+	"HTTPLIB2_CA_CERTS",
+	"NIX_SSL_CERT_FILE",
+	"NODE_EXTRA_CA_CERTS",
+	"NPM_CONFIG_CAFILE",
+	"PIP_CERT",
+	"REQUESTS_CA_BUNDLE",
+	"SSL_CERT_FILE", // also read by uv
+}
+
 // environmentRules is environment.yaml.
 type environmentRules struct {
 	Ours         []string        `yaml:"ours"`
