@@ -24,12 +24,29 @@ type reference struct {
 	key string // of the value, its parts with dots between
 }
 
-// mask returns the text of a file without its secrets.
-func (a *Agent) mask(text string) string {
-	return a.secrets.Settings(text, func(name string) bool {
-		_, found := os.LookupEnv(name)
-		return found
+// mask returns the text of the host's file at path without its secrets.
+func (a *Agent) mask(path, text string) string {
+	return a.secrets.Settings(text, redact.Known{
+		Variable: func(name string) bool {
+			_, found := os.LookupEnv(name)
+			return found
+		},
+		File: func(name string) bool {
+			_, err := os.Lstat(a.named(path, name))
+			return err == nil
+		},
 	})
+}
+
+// named is the file that the settings at path name, such as ~/key.
+func (a *Agent) named(path, name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		return filepath.Join(a.home, rest)
+	}
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(filepath.Dir(path), name)
 }
 
 // eachText calls f with every text in a JSON value, and its key.
@@ -120,15 +137,8 @@ func (a *Agent) lost(f copiedFile) (all []string) {
 		if r.Variable != "" && a.variables[r.Variable] == "" {
 			all = append(all, r.key+" (the variable "+r.Variable+")")
 		}
-		if path := r.File; path != "" {
-			if rest, ok := strings.CutPrefix(path, "~/"); ok {
-				path = filepath.Join(a.home, rest)
-			} else if !filepath.IsAbs(path) {
-				path = filepath.Join(filepath.Dir(f.path), path)
-			}
-			if !a.shown(path) {
-				all = append(all, r.key+" (the file "+r.File+")")
-			}
+		if r.File != "" && !a.shown(a.named(f.path, r.File)) {
+			all = append(all, r.key+" (the file "+r.File+")")
 		}
 	}
 	return all

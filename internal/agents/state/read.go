@@ -92,7 +92,7 @@ func openResolved(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-func (c *copyRow) readTree(path, rest string, depth int, budget *copyBudget, mask func(string) string) error {
+func (c *copyRow) readTree(path, rest string, depth int, budget *copyBudget, mask func(path, text string) string) error {
 	f, err := openResolved(path)
 	if err != nil {
 		if rest != "" && (errors.Is(err, unix.ELOOP) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOENT)) {
@@ -133,7 +133,7 @@ func (c *copyRow) readTree(path, rest string, depth int, budget *copyBudget, mas
 	if err := budget.reserve(len(data)); err != nil {
 		return err
 	}
-	return c.addFile(rest, data, st.Mode(), mask)
+	return c.addFile(rest, data, st.Mode(), func(text string) string { return mask(path, text) })
 }
 
 // addFile adds one file, without its secrets.

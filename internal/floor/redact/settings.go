@@ -76,26 +76,51 @@ func isPath(text string) bool {
 		(strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~/") || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../"))
 }
 
-// isReference reports whether a whole text is a reference, behind the scheme of an
-// Authorization header if it has one. One without braces counts only if known knows
-// the variable: it may as well be a password that begins with a $. The same holds for
-// the bare name of a variable.
-func isReference(text string, known func(variable string) bool) bool {
+// Known is what the host has.
+type Known struct {
+	Variable func(name string) bool // whether there is such a variable
+	File     func(path string) bool // whether there is such a file, as written: ~/key, ./key or /key
+}
+
+// isReference reports whether the text of the string at s[v.from:] is a reference, behind
+// the scheme of an Authorization header if it has one. A path counts only if the file is
+// there, and a variable without braces only if it is: either may as well be a password.
+// The bare name of a variable counts only where the settings say that names are given.
+func isReference(s string, v span, known Known) bool {
+	text := s[v.from:v.to]
+	if isPath(text) {
+		return known.File(text)
+	}
 	text = behindScheme(text)
-	if strings.HasPrefix(text, "${{") && strings.HasSuffix(text, "}}") && strings.Trim(text[3:len(text)-2], " ._abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == "" {
+	if inner, ok := strings.CutPrefix(text, "${{"); ok && strings.HasSuffix(inner, "}}") && strings.Trim(strings.Trim(inner[:len(inner)-2], " "), "._abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == "" {
 		return true // of a pipeline or of Continue, such as ${{ secrets.KEY }}
 	}
 	if variableAt(text) == text && text != "" {
-		return known(text)
+		return ofVariables(s[max(0, v.from-tableMost):v.from]) && known.Variable(text)
 	}
 	ref, ok := ReferenceOf(text)
-	return ok && (strings.Contains(text, "{") || known(ref.Variable))
+	return ok && (strings.Contains(text, "{") || known.Variable(ref.Variable))
+}
+
+// tableMost is how far before a value the name of its table is looked for.
+const tableMost = 512
+
+// ofVariables reports whether a text ends in a table of Codex that gives variables, by
+// the names of headers: env_http_headers = { "X-Api-Key" = "NAME" }.
+func ofVariables(before string) bool {
+	const table = "env_http_headers"
+	at := strings.LastIndex(before, table)
+	if at < 0 {
+		return false
+	}
+	behind := strings.TrimLeft(before[at+len(table):], "\"' \t:=")
+	return (strings.HasPrefix(behind, "{") || strings.HasPrefix(behind, "]")) && !strings.Contains(behind, "}") && !strings.Contains(behind, "\n[")
 }
 
 // Settings returns a text of settings without secrets. Unlike in a record, a value in
 // quotation marks is masked whole, since nothing has to be seen of what follows in it;
-// and a reference stays, since it is a name. known reports whether there is a variable.
-func (r *Redactor) Settings(text string, known func(variable string) bool) string {
+// and a reference stays, since it is a name.
+func (r *Redactor) Settings(text string, known Known) string {
 	t := r.current()
 	quoted, kept := r.quotedValues(t, text, known)
 	hits := slices.DeleteFunc(r.find(t, text), func(h hit) bool {
@@ -119,7 +144,7 @@ func (r *Redactor) isPlain(t *table, text string) bool {
 
 // quotedValues finds the strings that the names before them say are secret, and of those
 // the ones that name a variable or a file instead.
-func (r *Redactor) quotedValues(t *table, s string, known func(string) bool) (hits []hit, kept []span) {
+func (r *Redactor) quotedValues(t *table, s string, known Known) (hits []hit, kept []span) {
 	for at := 0; at < len(s); at++ {
 		if s[at] != '"' && s[at] != '\'' {
 			continue
@@ -133,7 +158,7 @@ func (r *Redactor) quotedValues(t *table, s string, known func(string) bool) (hi
 		at = end
 		switch text := s[v.from:v.to]; {
 		case c == ordinary:
-		case (isPath(text) && strings.Count(text, "/") > 1 || isReference(text, known)) && r.isPlain(t, text):
+		case isReference(s, v, known) && r.isPlain(t, text):
 			kept = append(kept, v)
 		default:
 			if h, ok := r.value(s, v, c); ok && h.mark != "" {

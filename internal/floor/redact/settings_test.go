@@ -8,8 +8,11 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// knownHere are the variables that there are in these tests.
-func knownHere(name string) bool { return name == "OPENAI_API_KEY" || name == "MY_TOKEN" }
+// knownHere are the variables and the file that there are in these tests.
+var knownHere = Known{
+	Variable: func(name string) bool { return name == "OPENAI_API_KEY" || name == "MY_TOKEN" },
+	File:     func(path string) bool { return path == "~/.secrets/token" },
+}
 
 // A reference to a secret is a name and stays in a copy of settings. What only looks
 // like one is masked, to its end.
@@ -27,6 +30,15 @@ func TestSettings(t *testing.T) {
 		{"of a pipeline", `apiKey: "${{ secrets.OPENAI_API_KEY }}"`, ""},
 		{"in an address", `{"url": "https://h.example.org/?token={env:MY_TOKEN}&a=b"}`, ""},
 		{"the name of a variable, as Codex has it", `env_http_headers = { "X-Api-Key" = "OPENAI_API_KEY" }`, ""},
+		{"the same as a table", "[mcp_servers.x.env_http_headers]\n\"X-Api-Key\" = \"OPENAI_API_KEY\"", ""},
+		{"the same as a variable", `bearer_token_env_var = "OPENAI_API_KEY"`, ""},
+		{"behind such a table", "[x.env_http_headers]\n[y]\ntoken = \"OPENAI_API_KEY\"", "[x.env_http_headers]\n[y]\ntoken = \"<token>\""},
+		{"behind such an object", `{"env_http_headers": {}, "token": "OPENAI_API_KEY"}`, `{"env_http_headers": {}, "token": "<token>"}`},
+		{"a password that is the name of a variable", `{"P_PASSWORD": "MY_TOKEN"}`, `{"P_PASSWORD": "<password>"}`},
+		{"a password that begins like several directories", `{"DB_PASSWORD": "/tr0ub4dor/and3"}`, `{"DB_PASSWORD": "<password>"}`},
+		{"a token that begins like a file at home", `{"API_TOKEN": "~/hunter2/hunter3"}`, `{"API_TOKEN": "<token>"}`},
+		{"a token that begins like a file here", `{"T_TOKEN": "./x/y9Kxq2LmTzv8PbQw4Yh7Rn1S"}`, `{"T_TOKEN": "<token>"}`},
+		{"a password that looks like one of a pipeline", `{"Q_PASSWORD": "${{hunter2 correct horse}}"}`, `{"Q_PASSWORD": "<password>"}`},
 		{"of TOML", `api_key = "${MY_TOKEN}"`, ""},
 		{"a secret", `{"apiKey": "abc123secretvalue"}`, `{"apiKey": "<token>"}`},
 		{"a secret behind a reference", `{"apiKey": "{env:OPENAI_API_KEY}abc123secret"}`, `{"apiKey": "<token>"}`},
@@ -45,7 +57,7 @@ func TestSettings(t *testing.T) {
 		{"one of TOML", `password = 'correct horse, battery' # mine`, `password = '<password>' # mine`},
 		{"a name at the end of another value", `{"note": "give me the token:", "b": "c"}`, ""},
 		{"a value on the next line", "{\"token\":\n  \"abc 123 secret\"}", "{\"token\":\n  \"<token>\"}"},
-		{"a file", `{"token": "~/.secrets/token"}`, ""},
+		{"a file that is there", `{"token": "~/.secrets/token"}`, ""},
 		{"prose", "don't write the password: it's secret\n", "don't write the password: <password>'s secret\n"},
 	} {
 		want := tt.want
