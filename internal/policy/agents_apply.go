@@ -23,6 +23,7 @@ type agentPlan struct {
 	entries   []Entry
 	missing   []string
 	endpoints []Login
+	other     string // why a login of the program cannot be used: it is at another host
 }
 
 // preset puts a preset between the profile and what the user says. later are the

@@ -133,7 +133,7 @@ func (d *presetDecoder) offerHosts(n *yaml.Node, o *offered) {
 // caller's, a value in a JSON file of the agent's, or a line of such a file.
 func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 	const label = "source of a credential"
-	var key, line, ends string
+	var key, line, ends, where string
 	d.mapping(label, n, []field{
 		d.textField(label, "env", &o.Source.Value, func(text string) (string, error) {
 			o.Source.Kind = "env"
@@ -152,14 +152,23 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 		d.textField(label, "key", &key, keyPath),
 		d.textField(label, "variable", &line, unchanged(variable)),
 		d.textField(label, "ends", &ends, keyPath),
+		d.textField(label, "where", &where, unchanged(conditionText)),
 	})
 	o.expires = ends
 	if o.Source.Kind == "file" {
-		o.Source.Options = options("key", key, "variable", line)
+		o.Source.Options = options("key", key, "variable", line, "where", where)
 	}
 	if len(d.errs) == 0 && (o.Source.Kind == "file") != (key != "" || line != "") {
 		d.fail(n, "for example {file: ~/.agent/auth.json, key: token}", "%s: a file needs key or variable, which say where in it the secret is; no other source has them", label)
 	}
+}
+
+// conditionText checks a condition on a source: KEY=TEXT.
+func conditionText(text string) error {
+	if way, want, _ := strings.Cut(text, "="); way == "" || want == "" {
+		return fmt.Errorf("%q is not a condition such as account.host=https://example.org", printable(text))
+	}
+	return nil
 }
 
 // ready says why the secret of c cannot be had now; "" when it can. The source of
@@ -184,6 +193,11 @@ func (a *agentPlan) ready(c *offered) string {
 	c.Source.Value = path
 	secret, err := SecretIn(data, c.Source.Options)
 	defer clear(secret)
+	var other errOther
+	if errors.As(err, &other) {
+		a.other = fmt.Sprintf("that in %s cannot be used: %v; ", printable(path), err)
+		return a.preset.Title + " has no credential: " + a.other + login
+	}
 	if err != nil || len(secret) == 0 {
 		return a.preset.Title + " has no credential: " + login
 	}
@@ -213,7 +227,7 @@ func (a *agentPlan) readyByVariable(c *offered) string {
 	if c.Source.Kind == "command" {
 		path := a.hostPath(c.loginFile)
 		if _, err := os.Lstat(path); err != nil || !a.hasProgram(c.Source.Argv[0]) {
-			return missing + c.login
+			return missing + a.other + c.login
 		}
 		var files []string
 		if c.Source.Argv[0] == "gcloud" { // takes this before its own
@@ -251,9 +265,15 @@ func (a *agentPlan) readyByVariable(c *offered) string {
 // of the file.
 var errNoSecret = errors.New("the file has no such value")
 
+// errOther means that a file has the secret of something else than is asked for.
+type errOther string
+
+func (e errOther) Error() string { return "its " + string(e) }
+
 // SecretIn takes a value out of the text of a file: with the option key of a JSON
 // file, the parts of the way with dots between; with the option variable of lines
-// NAME=VALUE. Without either it is the text. No error holds anything of the text.
+// NAME=VALUE. Without either it is the text. The option where, KEY=TEXT, is a condition
+// on the same JSON. No error holds anything of the text.
 func SecretIn(data []byte, options map[string]string) ([]byte, error) {
 	if name := options["variable"]; name != "" {
 		return lineValue(data, name)
@@ -265,6 +285,11 @@ func SecretIn(data []byte, options map[string]string) ([]byte, error) {
 	value, err := valueIn(data, key)
 	if err != nil {
 		return nil, err
+	}
+	if way, want, ok := strings.Cut(options["where"], "="); ok {
+		if is, err := valueIn(data, way); err != nil || is != want {
+			return nil, errOther(way + " is not " + want)
+		}
 	}
 	switch v := value.(type) {
 	case string:

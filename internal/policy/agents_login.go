@@ -41,6 +41,7 @@ type Login struct {
 	Credential string // that a renewal there is about; "" for none
 	Title      string // of the program
 	Text       string // what to type outside to log in
+	Client     string // client_id of the program; "" for not known
 }
 
 // Endpoint is where the URL of a renewal leads. There is no error once a preset was read.
@@ -162,7 +163,7 @@ func (a *agentPlan) logins() {
 		if err != nil {
 			continue // checked when the preset was read
 		}
-		l := Login{Host: host, Path: path, Title: a.preset.Title, Text: c.login}
+		l := Login{Host: host, Path: path, Title: a.preset.Title, Text: c.login, Client: c.Renewal.Client}
 		for _, e := range a.entries {
 			if e.Key == "credentials" && e.Credential.Renewal == c.Renewal {
 				l.Credential = c.Name

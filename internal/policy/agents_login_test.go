@@ -35,7 +35,7 @@ func TestPresetLogin(t *testing.T) {
 	if len(p.Agent.Missing) > 0 {
 		t.Errorf("missing: %q", p.Agent.Missing)
 	}
-	want := []Login{{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: codex -c cli_auth_credentials_store=file login"}}
+	want := []Login{{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: codex -c cli_auth_credentials_store=file login", "app_EMoamEEZ73f0CkXaXp7hrann"}}
 	if !slices.Equal(p.Agent.Logins, want) {
 		t.Errorf("logins %+v", p.Agent.Logins)
 	}
@@ -127,6 +127,26 @@ func TestPresetVariablesOfACredential(t *testing.T) {
 		o.Host.Dir = w.mkdir("home/u/ws")
 		if got, _ := variableOf(w.plan(o), "GEMINI_DEFAULT_AUTH_TYPE"); got != want {
 			t.Errorf("%s: %q, want %q", env, got, want)
+		}
+	}
+}
+
+// TestPresetLoginElsewhere: the login of another host of GitHub is not sent to GitHub's own.
+func TestPresetLoginElsewhere(t *testing.T) {
+	for host, want := range map[string]int{"https://github.com": 1, "https://corp.ghe.com": 0} {
+		for _, text := range []string{
+			`{"lastLoggedInUser":{"host":"HOST","login":"me"},"copilotTokens":{"HOST:me":"gho_0123456789abcdef0123456789abcdef0123"}}`,
+			`{"lastLoggedInUser":{"host":"HOST","login":"me"},"authTokens":{"HOST:me":{"token":"gho_0123456789abcdef0123456789abcdef0123"}}}`,
+		} {
+			w := newWorld(t)
+			w.write("home/u/.copilot/config.json", strings.ReplaceAll(text, "HOST", host), 0o600)
+			o := Options{Host: w.host, Preset: "copilot"}
+			o.Host.Dir = w.mkdir("home/u/ws")
+			p := w.plan(o)
+			said := strings.Join(p.Agent.Missing, "\n")
+			if len(p.Credentials) != want || strings.Contains(said, "its lastLoggedInUser.host is not https://github.com") != (want == 0) {
+				t.Errorf("%s: %d credentials, %s", text, len(p.Credentials), said)
+			}
 		}
 	}
 }

@@ -145,7 +145,7 @@ func TestCopilotWithAnAccount(t *testing.T) {
 			f := newFixture(t, w.root)
 			a := worker{name: "copilot", key: "UNUSED", home: map[string]string{
 				".config/gh/hosts.yml": "github.com:\n    user: octo\n",
-				"../bin/gh":            "#!/bin/sh\ntest \"$1 $2\" = 'auth token' && echo " + githubToken + "\n",
+				"../bin/gh":            "#!/bin/sh\ntest \"$*\" = 'auth token --hostname github.com' && echo " + githubToken + "\n",
 			}}
 			a.settle(f, append([]string{f.ws + "/../bin"}, dirs...))
 			work(t, f, a, "copilot-gh")
