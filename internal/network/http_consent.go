@@ -28,7 +28,11 @@ func (x *exchange) ruled(r *http.Request) *denial {
 		return nil
 	}
 	if x.rule, ok = p.Request(r.Method, x.path); !ok {
-		why, closest := p.WhyNot(r.Method, x.path)
+		own := p.withoutLogins(x.logins())
+		if len(own.rules) == 0 {
+			return deny(http.StatusForbidden, "no rule allows it")
+		}
+		why, closest := own.WhyNot(r.Method, x.path)
 		return deny(http.StatusForbidden, why, nearestRule(closest), unflagged)
 	}
 	if name := otherPath(r); name != "" && !p.AnyPath(r.Method) {

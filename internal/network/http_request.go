@@ -128,8 +128,8 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (x *exchange) admit(r *http.Request) (answered bool, d *denial) {
 	logins := x.logins()
 	d = x.decide(r)
-	if d != nil && d.status == http.StatusForbidden && len(logins) > 0 {
-		d.reason = noLogin(logins)
+	if near := nearLogins(logins, x.path); d != nil && d.status == http.StatusForbidden && len(near) > 0 {
+		d = deny(d.status, noLogin(near), unflagged)
 	}
 	if found := x.decoyInHead(r); found != nil {
 		d = found

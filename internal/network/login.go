@@ -1,11 +1,15 @@
 package network
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"holdfast.dev/holdfast/internal/policy"
@@ -24,15 +28,35 @@ func (x *exchange) logins() []policy.Login {
 	return slices.DeleteFunc(slices.Clone(x.engine.config.Logins), func(l policy.Login) bool { return !x.secure || l.Host != to })
 }
 
+// nearLogins are those of the token endpoints in whose directory a path is.
+func nearLogins(all []policy.Login, at string) []policy.Login {
+	return slices.DeleteFunc(slices.Clone(all), func(l policy.Login) bool {
+		return !strings.HasPrefix(plainPath(at)+"/", strings.TrimSuffix(path.Dir(l.Path), "/")+"/")
+	})
+}
+
+// plainPath is a path as any server may read it: without escapes, dots and empty segments.
+func plainPath(sent string) string {
+	for range pathLayers {
+		plain, err := url.PathUnescape(sent)
+		if err != nil {
+			break
+		}
+		sent = plain
+	}
+	return path.Clean("/" + strings.ReplaceAll(sent, `\`, "/"))
+}
+
 // noLogin says to a program that tries to log in how that is done.
 func noLogin(all []policy.Login) string {
 	return "there is no login from inside, for its token would be there; for " + all[0].Title + ": " + all[0].Text
 }
 
 // renew answers a request that is for a token endpoint, and reports whether it was. A
-// denial is the answer to any but a renewal.
+// denial is the answer to any but a renewal, and but one of another client where a rule
+// of the user's own permits it.
 func (x *exchange) renew(r *http.Request, all []policy.Login) (bool, *denial) {
-	at := slices.DeleteFunc(all, func(l policy.Login) bool { return pathAllowed([]string{l.Path}, x.path) != nil })
+	at := slices.DeleteFunc(all, func(l policy.Login) bool { return plainPath(x.path) != path.Clean(l.Path) })
 	if len(at) == 0 {
 		return false, nil
 	}
@@ -58,7 +82,31 @@ func (x *exchange) renew(r *http.Request, all []policy.Login) (bool, *denial) {
 	if found := x.body.leakIn(data); found != nil {
 		return true, x.denyLeak(found)
 	}
+	if _, permitted := x.permit.withoutLogins(at).Request(r.Method, x.path); permitted && ofAnother(at, r, data) {
+		x.body.ReadCloser = struct {
+			io.Reader
+			io.Closer
+		}{bytes.NewReader(data), x.body.ReadCloser}
+		return false, nil
+	}
 	return true, deny(http.StatusForbidden, noLogin(at), unflagged)
+}
+
+// ofAnother reports whether a request to a token endpoint is of none of the programs that
+// log in there: a form (RFC 6749) that is without the identifiers of their clients. Those
+// could also be in the query or a header.
+func ofAnother(at []policy.Login, r *http.Request, data []byte) bool {
+	form, err := url.ParseQuery(string(data))
+	kind := strings.ToLower(strings.ReplaceAll(strings.Join(r.Header["Content-Type"], ","), " ", ""))
+	if kind = strings.TrimSuffix(kind, ";charset=utf-8"); err != nil || kind != "application/x-www-form-urlencoded" {
+		return false
+	}
+	if strings.Contains(r.RequestURI, "?") || len(r.Header["Authorization"])+len(r.Header["Content-Encoding"]) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(at, func(l policy.Login) bool {
+		return l.Client == "" || strings.Contains(form.Encode(), url.QueryEscape(l.Client))
+	})
 }
 
 // answerRenewal sends the answer to a renewal, which is recorded first.

@@ -55,6 +55,75 @@ func TestTokenEndpoint(t *testing.T) {
 	}
 }
 
+// TestLoginPaths: what is not near a place of logins is refused as at any other host.
+func TestLoginPaths(t *testing.T) {
+	shop := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("upstream has got %s", r.URL) }), shopConfig{secure: true,
+		rule: func(r *policy.HostRule) { r.Methods, r.Paths = []string{"POST"}, []string{"/login/device/code"} },
+		config: func(c *Config) {
+			c.Logins = []policy.Login{{Host: policy.HostPort{Host: apiName, Port: 443}, Path: "/login/device/code", Title: "Forge", Text: "forge login"}}
+		},
+	})
+	for path, want := range map[string]string{
+		"/login/device/code/": "no login from inside", "/login/device": "no login from inside", "/login/device/other": "no login from inside",
+		"/octo/x.git/info/refs?service=git-upload-pack": "no rule allows it; to allow it: --allow " + apiName, "/login/other": "no rule allows it",
+	} {
+		answer, err := shop.client.Get(shop.url(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != 403 || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %v, %d %s", path, err, answer.StatusCode, body)
+		}
+	}
+}
+
+// TestLoginAtAnAllowedHost: where the user's own rule allows the host of a token
+// endpoint, a form of another client passes there, and still no login.
+func TestLoginAtAnAllowedHost(t *testing.T) {
+	upstream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+	at := policy.HostPort{Host: apiName, Port: 443}
+	shop := newShop(t, upstream, shopConfig{secure: true, credentials: newVault(nil),
+		rule: func(r *policy.HostRule) { r.Inspect = true },
+		config: func(c *Config) {
+			c.Logins = []policy.Login{
+				{Host: at, Path: "/token", Credential: "forge", Title: "Forge", Text: "forge login", Client: "forge client"},
+				{Host: at, Path: "/login/device/code", Title: "Forge", Text: "forge login"},
+			}
+		},
+	})
+	const form, grant = "application/x-www-form-urlencoded", "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=a.b.c"
+	for _, row := range []struct {
+		name, path, kind, body string
+		status                 int
+		want                   string
+	}{
+		{"of a service account", "/token", form, grant, 200, grant},
+		{"of one, with a charset", "/token", form + "; charset=UTF-8", grant, 200, grant},
+		{"a renewal", "/token", form, "renew=" + testPlaceholder, 200, `"access_token"`},
+		{"another placeholder", "/token", form, "renew=" + otherPlaceholder, 403, "in its body"},
+		{"a login of the client", "/token", form, "code=x&client_id=forge+client", 403, "no login from inside"},
+		{"one in another spelling", "/token", form, "code=x&client_id=%66orge%20client", 403, "no login from inside"},
+		{"one in the query", "/token?client_id=x", form, grant, 403, "no login from inside"},
+		{"one that is no form", "/token", "application/json", `{}`, 403, "no login from inside"},
+		{"a login of no known client", "/login/device/code", form, "client_id=x", 403, "no login from inside"},
+		{"the same with a slash", "/login/device/code/", form, "client_id=x", 403, "no login from inside"},
+		{"the same with an escape", "/login/device/%63ode", form, "client_id=x", 403, "no login from inside"},
+		{"another path", "/octo", form, "x", 200, "x"},
+	} {
+		answer, err := shop.client.Post(shop.url(row.path), row.kind, strings.NewReader(row.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != row.status || !strings.Contains(string(body), row.want) {
+			t.Errorf("%s: %v, %d %s", row.name, err, answer.StatusCode, body)
+		}
+	}
+}
+
 // endedLogin is why there is no secret of a login that its provider does not renew.
 type endedLogin struct{}
 

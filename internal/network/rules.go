@@ -208,6 +208,20 @@ func (p Permit) MayUseFor(credential, method, path string) bool {
 	return false
 }
 
+// withoutLogins is a permit without the rules by which requests reach token endpoints.
+func (p Permit) withoutLogins(logins []policy.Login) Permit {
+	isLogin := func(path string) bool {
+		return slices.ContainsFunc(logins, func(l policy.Login) bool { return l.Path == path })
+	}
+	p.rules = slices.DeleteFunc(slices.Clone(p.rules), func(c *rule) bool {
+		return len(c.Paths) > 0 && !slices.ContainsFunc(c.Paths, func(path string) bool { return !isLogin(path) })
+	})
+	if len(p.rules) > 0 {
+		p.Origin = p.rules[0].Origin
+	}
+	return p
+}
+
 // Request reports whether a request is permitted, and the rule that does. The
 // path is the one that goes upstream, escaped as it goes, without the query:
 // nothing is rewritten before it is compared. Where a rule restricts paths, one
