@@ -23,11 +23,24 @@ const (
 	rootCerts = 4096    // that are added to the distribution's
 )
 
-// rootVariables name certificates: a file in PEM, or directories of such.
-var rootVariables = append(slices.Clone(policy.TrustVariables), "SSL_CERT_DIR")
+// rootVariables name certificates that all tools are to trust: a file in PEM, or
+// directories of such. What names those of a single tool, such as PIP_CERT, is not among
+// them: they would vouch for every host.
+var rootVariables = []string{
+	"SSL_CERT_FILE",
+	"SSL_CERT_DIR",
+	"NODE_EXTRA_CA_CERTS",
+	"REQUESTS_CA_BUNDLE",
+	"CURL_CA_BUNDLE",
+	"GIT_SSL_CAINFO",
+	"NIX_SSL_CERT_FILE",
+}
 
-// NamesRoots reports whether a variable of the environment names certificates.
-func NamesRoots(variable string) bool { return slices.Contains(rootVariables, variable) }
+// NamesRoots reports whether a variable of the environment names certificates, of
+// whichever tool.
+func NamesRoots(variable string) bool {
+	return slices.Contains(rootVariables, variable) || slices.Contains(policy.TrustVariables, variable)
+}
 
 // Roots are the certificates that upstream servers are verified with, and that programs
 // inside trust: the host's.

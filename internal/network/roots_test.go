@@ -37,6 +37,7 @@ func TestHostRoots(t *testing.T) {
 		{name: "a file", env: map[string]string{"NODE_EXTRA_CA_CERTS": "{}/company.pem"}, want: []string{company}},
 		{name: "one file by several variables", env: map[string]string{"SSL_CERT_FILE": "{}/company.pem", "REQUESTS_CA_BUNDLE": "{}/company.pem"}, want: []string{company}},
 		{name: "two files that overlap, with a key", env: map[string]string{"CURL_CA_BUNDLE": "{}/company.pem", "GIT_SSL_CAINFO": "{}/all.pem"}, want: []string{company, other}},
+		{name: "files of single tools", env: map[string]string{"PIP_CERT": "{}/company.pem", "CARGO_HTTP_CAINFO": "{}/company.pem", "AWS_CA_BUNDLE": "{}/all.pem"}},
 		{name: "a directory with what is none", env: map[string]string{"SSL_CERT_DIR": "{}/dir:{}/more"}, want: []string{company, other}},
 		{name: "the bundle of this run, in a run within a run", env: map[string]string{"SSL_CERT_FILE": Bundle}},
 		{name: "a path that depends on the directory", env: map[string]string{"NODE_EXTRA_CA_CERTS": "company.pem"}, warning: "not an absolute path"},
@@ -44,7 +45,7 @@ func TestHostRoots(t *testing.T) {
 		{name: "no certificate", env: map[string]string{"REQUESTS_CA_BUNDLE": "{}/key.pem"}, warning: "no certificate"},
 		{name: "a file that the command can change", env: map[string]string{"SSL_CERT_FILE": "{}/changeable.pem", "CURL_CA_BUNDLE": "{}/company.pem"}, want: []string{company}, warning: "can change", unset: "SSL_CERT_FILE"},
 		{name: "a directory with a link to such a file", env: map[string]string{"SSL_CERT_DIR": "{}/bad"}, warning: "can change", unset: "SSL_CERT_DIR"},
-		{name: "more than anybody has", env: map[string]string{"AWS_CA_BUNDLE": "{}/many.pem"}, warning: "more than 4096"},
+		{name: "more than anybody has", env: map[string]string{"NIX_SSL_CERT_FILE": "{}/many.pem"}, warning: "more than 4096"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
