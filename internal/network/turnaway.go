@@ -68,6 +68,7 @@ func (e *Engine) turnAwayTLS(ctx context.Context, c net.Conn, r Refusal) {
 	first := make([]byte, 2<<10)
 	n, _ := io.ReadAtLeast(t, first, 8)
 	if !looksLikeHTTP(string(first[:n])) {
+		e.findDecoy(first[:n], r)
 		abort(c)
 		return
 	}
@@ -143,7 +144,7 @@ func printableASCII(line string) string {
 			return '?'
 		}
 		return r
-	}, line)
+	}, strings.ReplaceAll(line, "…", "..."))
 }
 
 // sshDisconnect is the version of an ssh server and its message that it ends the

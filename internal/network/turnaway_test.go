@@ -102,6 +102,24 @@ func TestDecoysInRefusedTLS(t *testing.T) {
 	w.sent("in what it sent first")
 }
 
+// TestDecoysInRefusedTLSOfOtherProtocols notices one that is not in a request of HTTP.
+func TestDecoysInRefusedTLSOfOtherProtocols(t *testing.T) {
+	w, config := refusing(t, withTrap)
+	c := tls.Client(connect(t, w.doorTo("denied.example.org", 443)), config)
+	send(t, c, "login: "+decoyValue+"\r\n")
+	if got, err := io.ReadAll(c); err == nil {
+		t.Errorf("read %q; want a reset", got)
+	}
+	w.sent("in what it sent first")
+}
+
+func TestStatusLine(t *testing.T) {
+	t.Parallel()
+	if got := string(plainAnswer(http.StatusForbidden, "type export KEY=… é", noField)); !strings.HasPrefix(got, "HTTP/1.1 403 type export KEY=... ?\r\n") {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestRefusedSSH reads the reason in the message by which a server of ssh ends a
 // connection.
 func TestRefusedSSH(t *testing.T) {
