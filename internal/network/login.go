@@ -20,9 +20,8 @@ const (
 	renewalTime  = 30 * time.Second // for it to come, and for its answer
 )
 
-// logins are the token endpoints at the host of a request. Nothing that is sent to one
-// from inside leaves: a renewal with the placeholder is answered outside, and a login
-// from inside, whose token would come inside, is refused.
+// logins are the token endpoints at the host of a request: a renewal with the placeholder
+// is answered outside, and a login from inside, whose token would come inside, is refused.
 func (x *exchange) logins() []policy.Login {
 	to := policy.HostPort{Host: x.to.Name, Port: x.to.Port}
 	return slices.DeleteFunc(slices.Clone(x.engine.config.Logins), func(l policy.Login) bool { return !x.secure || l.Host != to })

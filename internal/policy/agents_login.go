@@ -33,8 +33,9 @@ type LoginFile struct {
 	Claims   map[string][]string // by key of a token that is a JWT: the claims that the placeholder has, too; the names of one in another with a space between
 }
 
-// Login is a token endpoint as the network knows it. Nothing that is sent there from
-// inside leaves: a renewal is answered outside, and there is no login from inside.
+// Login is a token endpoint as the network knows it. By the rule of the preset nothing
+// that is sent there from inside leaves: a renewal is answered outside, and there is no
+// login from inside. By a rule of the user's own, requests of other clients do.
 type Login struct {
 	Host       HostPort
 	Path       string
