@@ -52,9 +52,15 @@ func serve(mode string) int {
 		"read":  func(path string) (string, error) { b, err := os.ReadFile(path); return string(b), err },
 		"write": func(path string) (string, error) { return "", os.WriteFile(path, []byte("x"), 0o600) },
 		"list":  func(dir string) (string, error) { l, err := os.ReadDir(dir); return fmt.Sprint(len(l)), err },
-		"dial": func(addr string) (string, error) {
-			c, err := net.DialTimeout("tcp", addr, 5*time.Second)
-			return fmt.Sprint(c), err
+		"dial": func(addr string) (string, error) { // and sees whether the connection stays
+			c, err := net.DialTimeout("tcp", addr, patience)
+			if err != nil {
+				return "", err
+			}
+			defer c.Close()
+			c.SetReadDeadline(time.Now().Add(patience))
+			_, err = c.Read(make([]byte, 1))
+			return "", err
 		},
 		"env":   func(string) (string, error) { return strings.Join(os.Environ(), "\n"), nil },
 		"where": func(string) (string, error) { return os.Getwd() },

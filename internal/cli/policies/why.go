@@ -19,9 +19,8 @@ func Why(world *command.App) *cobra.Command {
 	c := explainCommand(a, policy.ExplainPath)
 	c.Use = "why [flags] PATH…"
 	c.Short = "Say whether a path could be read, written or executed inside, and by which rule"
-	c.Long = `Say of each path whether a command inside could read, write or execute it, which
-rule decides (file:line), and what to add to allow it. Nothing is started. The
-flags are those of run, so that the answer is about the same plan.`
+	c.Long = `Say of each path whether a command inside could read, write or execute it, which rule decides
+(file:line), and what to add to allow it. Nothing is started. The flags are those of run.`
 	c.Example = "  holdfast why ~/.ssh/id_ed25519\n  holdfast why --profile ci ./build --json"
 	return c
 }
