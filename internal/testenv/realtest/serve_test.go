@@ -8,7 +8,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -134,13 +137,35 @@ func vite(flags string) func(*testing.T, string) {
 			fmt.Fprintf(c, "GET /?token=%s HTTP/1.1\r\nHost: localhost:%d\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 				"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: vite-hmr\r\nOrigin: http://localhost:%d\r\n\r\n", token, port, port)
 			heard := bufio.NewReader(c)
-			for _, want := range []string{"HTTP/1.1 101", `"type":"connected"`, `"path":"/main.js"`} {
-				readUntil(t, heard, want)
-				if strings.Contains(want, "connected") {
-					p.write(map[string]string{"main.js": "import.meta.hot.accept() // for " + address + "\n"})
-				}
+			readUntil(t, heard, "HTTP/1.1 101")
+			readUntil(t, heard, `"type":"connected"`)
+			// Of two changes in a moment vite hears one, and it may be the last one's.
+			end := everySecond(func(n int) {
+				os.WriteFile(filepath.Join(p.ws, "main.js"), fmt.Appendf(nil, "import.meta.hot.accept() // %s %d\n", address, n), 0o644)
+			})
+			readUntil(t, heard, `"path":"/main.js"`)
+			end()
+		}
+	}
+}
+
+// everySecond calls do with 0, 1, 2 … until the returned function is called, which waits.
+func everySecond(do func(n int)) (end func()) {
+	ended := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		for n := 0; ; n++ {
+			do(n)
+			select {
+			case <-ended:
+				return
+			case <-time.After(time.Second):
 			}
 		}
+	})
+	return func() {
+		close(ended)
+		all.Wait()
 	}
 }
 
