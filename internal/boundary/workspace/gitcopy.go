@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -23,8 +22,9 @@ const (
 	maxConfigChanges = 200
 )
 
-// ReadConfig reads the git configuration of a protected row, which must still be the file
-// that was scanned.
+// ReadConfig reads the git configuration of a protected row. It may be another file than
+// the one that was scanned, for git replaces it with each change: what is mounted over is
+// compared, and what inside may read is given to it.
 func ReadConfig(plan policy.Plan, r policy.Protected) ([]byte, error) {
 	name := plan.Within(r)
 	fd, err := openResolved(name, unix.O_RDONLY|unix.O_NONBLOCK)
@@ -37,8 +37,8 @@ func ReadConfig(plan policy.Plan, r policy.Protected) ([]byte, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
 	}
-	if r.File != (policy.FileID{Dev: st.Dev, Ino: st.Ino}) {
-		return nil, &boundary.PostureError{Diff: []string{name + " was replaced after it was scanned"}, Replaced: true}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, fmt.Errorf("reading %s: %w", name, errGitConfig)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxConfig+1))
 	if err == nil && len(data) > MaxConfig {
