@@ -117,9 +117,9 @@ func (g GitSettings) meets(o GitSettings) bool {
 }
 
 // TakeOver makes the changes in the file on the host, and forgets what earlier runs left
-// instead of them. No run may be able to write there.
-func (g GitSettings) TakeOver() error {
-	if err := workspace.ApplyConfig(g.Changes); err != nil {
+// instead of them. No run may be able to write there, which check says.
+func (g GitSettings) TakeOver(check func() error) error {
+	if err := workspace.ApplyConfig(g.Changes, check); err != nil {
 		return err
 	}
 	return g.forget(g.older)

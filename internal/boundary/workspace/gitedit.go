@@ -16,20 +16,20 @@ import (
 
 // ApplyConfig makes the changes, all of one git configuration, in the file on the host.
 // Each setting must still have the values that it had when the run began, or have the new
-// ones already. As git does, it
-// holds FILE.lock meanwhile. Nothing inside may be able to write to the directory.
-func ApplyConfig(changes []ConfigChange) error {
+// ones already. As git does, it holds FILE.lock meanwhile. Nothing inside may be able to
+// write to the directory: check says so just before the file is replaced.
+func ApplyConfig(changes []ConfigChange, check func() error) error {
 	if len(changes) == 0 {
 		return nil
 	}
 	name := string(changes[0].File)
-	if err := applyConfig(name, changes); err != nil {
+	if err := applyConfig(name, changes, check); err != nil {
 		return fmt.Errorf("changing %s: %w", name, err)
 	}
 	return nil
 }
 
-func applyConfig(name string, changes []ConfigChange) (err error) {
+func applyConfig(name string, changes []ConfigChange, check func() error) (err error) {
 	dir, err := openResolved(path.Dir(name), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func applyConfig(name string, changes []ConfigChange) (err error) {
 		err = f.Chown(int(st.Uid), int(st.Gid))
 	}
 	_, werr := f.Write(data)
-	if err := errors.Join(err, werr, f.Chmod(os.FileMode(st.Mode&0o777)), f.Sync()); err != nil {
+	if err := errors.Join(err, werr, f.Chmod(os.FileMode(st.Mode&0o777)), f.Sync(), check()); err != nil {
 		return err
 	}
 	return unix.Renameat(dir, base+".lock", dir, base)

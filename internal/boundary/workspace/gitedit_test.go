@@ -133,7 +133,12 @@ func TestApplyConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			before, _ := os.ReadFile(name)
-			err := ApplyConfig(row.changes)
+			err := ApplyConfig(row.changes, func() error {
+				if _, err := os.Lstat(name + ".lock"); err != nil {
+					t.Error("it was not checked under the lock")
+				}
+				return nil
+			})
 			after, _ := os.ReadFile(name)
 			if row.want != "" {
 				if err == nil || !strings.Contains(err.Error(), row.want) || !bytes.Equal(before, after) {
@@ -151,6 +156,25 @@ func TestApplyConfig(t *testing.T) {
 				t.Error("the lock stayed")
 			}
 		})
+	}
+}
+
+// TestApplyConfigChecks: where a run could write by now, nothing is written.
+func TestApplyConfigChecks(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "config")
+	changes, err := CompareConfigs(name, []byte(plainConfig), []byte(plainConfig+"[user]\n\tname = n\n"))
+	if err = errors.Join(err, os.WriteFile(name, []byte(plainConfig), 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	began := errors.New("a run began")
+	if err := ApplyConfig(changes, func() error { return began }); !errors.Is(err, began) {
+		t.Error(err)
+	}
+	if data, _ := os.ReadFile(name); string(data) != plainConfig {
+		t.Errorf("the file has\n%s", data)
+	}
+	if _, err := os.Lstat(name + ".lock"); err == nil {
+		t.Error("the lock stayed")
 	}
 }
 

@@ -132,15 +132,15 @@ func (a *app) decideOne(all []review.Reviewed, host policy.Host, id string, d re
 		return err
 	}
 	if d == review.Accept {
-		if alive := run.Alive(host.State, filepath.Dir(string(g.File))); len(alive) > 0 {
-			return command.Usage(fmt.Errorf("the run %s is alive, and could change %s while it is written", alive[0], g.File), "try again when it has ended")
+		if err := unreached(host.State, g); err != nil {
+			return err
 		}
 	}
 	if err := a.recordGit(g, host.State, host.Name, d); err != nil {
 		return err
 	}
 	if d == review.Accept {
-		if err := g.TakeOver(); err != nil {
+		if err := g.TakeOver(func() error { return unreached(host.State, g) }); err != nil {
 			return fmt.Errorf("%w; to forget it: holdfast review reject --git %s", err, id)
 		}
 	}
@@ -148,6 +148,14 @@ func (a *app) decideOne(all []review.Reviewed, host policy.Host, id string, d re
 		return err
 	}
 	fmt.Fprintf(a.Stdout, "%sed %s: %s\n", d, text.Word(string(g.File)), text.Line(g.String()))
+	return nil
+}
+
+// unreached is an error where a run is alive that may write to the file of settings.
+func unreached(state string, g review.GitSettings) error {
+	if alive := run.Alive(state, filepath.Dir(string(g.File))); len(alive) > 0 {
+		return command.Usage(fmt.Errorf("the run %s is alive, and could change %s while it is written", alive[0], g.File), "try again when it has ended")
+	}
 	return nil
 }
 

@@ -14,13 +14,13 @@ import (
 )
 
 // Alive lists the runs of this user that are looked after now and may write to a
-// workspace, to a part of it or to what it lies in.
+// directory, to a part of it or to what it lies in, or that may yet: those that begin.
 func Alive(state, root string) []string {
 	var out []string
 	_ = eachLive(sessionsDir(state), func(dir string) bool { // no directory, no runs
+		_, begins := os.Lstat(filepath.Join(dir, scannedMark))
 		s := &Session{dir: dir}
-		_ = s.load() // a journal that is missing is one of a run that ends at this moment
-		if s.concerns(root) {
+		if err := s.load(); err != nil || begins != nil || s.concerns(root) {
 			out = append(out, filepath.Base(dir))
 		}
 		return true

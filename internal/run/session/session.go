@@ -23,8 +23,9 @@ import (
 
 // Files of a session's directory.
 const (
-	lockFile = "lock"
-	journals = "tree-*.json" // one a tree that was scanned
+	lockFile    = "lock"
+	journals    = "tree-*.json" // one a tree that was scanned
+	scannedMark = "scanned"     // the journals are whole
 )
 
 // Session is the directory of one run: it exists while the run does, so that after a
@@ -129,6 +130,10 @@ func (s *Session) Prepare(ctx context.Context, plan *policy.Plan) error {
 // scan looks through the trees of the plan and puts into it what it found, as
 // workspace.Inspect does, and writes journals for Recover.
 func (s *Session) scan(ctx context.Context, plan *policy.Plan) error {
+	scanned := filepath.Join(s.dir, scannedMark)
+	if err := os.RemoveAll(scanned); err != nil {
+		return err
+	}
 	snapshots, err := workspace.Inspect(ctx, plan, workspace.Remember())
 	if err != nil {
 		return err
@@ -146,7 +151,7 @@ func (s *Session) scan(ctx context.Context, plan *policy.Plan) error {
 			return err
 		}
 	}
-	return nil
+	return os.Mkdir(scanned, 0o700)
 }
 
 // write records a snapshot for the process that settles after a sudden death. It has to be
@@ -251,6 +256,7 @@ func (s *Session) Close() {
 			os.Remove(f)
 		}
 		os.Remove(filepath.Join(s.dir, lockFile))
+		os.Remove(filepath.Join(s.dir, scannedMark))
 	default:
 		os.RemoveAll(s.dir)
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
@@ -136,15 +137,12 @@ func Sweep(ctx context.Context, state, root string, u User) (found []Aftermath, 
 	return found, nil
 }
 
-// concerns reports whether one of the session's trees is a workspace, in it or
-// around it.
+// concerns reports whether one of the session's trees, repositories outside the workspace
+// among them, is a directory, in it or around it.
 func (s *Session) concerns(dir string) bool {
-	for _, snap := range s.snapshots {
-		if concerns(snap.Root, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.snapshots, func(snap *workspace.Snapshot) bool {
+		return slices.ContainsFunc(snap.Roots(), func(root string) bool { return concerns(root, dir) })
+	})
 }
 
 // concerns reports whether one directory is the other, in it or around it.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // TestRecoverWaitsForTheLock: the janitor hears of the supervisor's death before the
@@ -81,5 +83,31 @@ func TestAlone(t *testing.T) {
 	first.Close()
 	if !begin().alone() {
 		t.Error("a run after others is not alone")
+	}
+}
+
+// What a run that is alive may write to concerns it, and everything while it begins.
+func TestAlive(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(filepath.Join(dir, "state"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	alive := func(at string) bool { return len(Alive(s.state, filepath.Join(dir, at))) > 0 }
+	if !alive("elsewhere") {
+		t.Error("a run that begins concerns nothing")
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "ws/sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	plan := policy.Plan{Workspace: filepath.Join(dir, "ws"), Dir: filepath.Join(dir, "ws")}
+	if err := s.scan(t.Context(), &plan); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[string]bool{"ws": true, "ws/sub": true, ".": true, "elsewhere": false} {
+		if alive(at) != want {
+			t.Errorf("that a run concerns %s is %v", at, !want)
+		}
 	}
 }
