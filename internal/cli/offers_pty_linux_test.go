@@ -27,6 +27,14 @@ func TestOfferOnTerminal(t *testing.T) {
 	s.line("y")
 	s.wait(`\+on: .*\\x1b.*\[2Jpush`)
 	s.wait(`\+obey`)
+	for range 6 { // keys that are meant for what ran inside go on
+		time.Sleep(300 * time.Millisecond)
+		if strings.Contains(s.shown(), "take over") {
+			t.Fatal("it is asked while keys come")
+		}
+		s.send("y")
+	}
+	s.send("\r")
 	s.wait(`take over 2 files that programs on this machine obey\? \[y/N/look\]`)
 	time.Sleep(100 * time.Millisecond)
 	if there("AGENTS.md") || there(".github/workflows") {
@@ -40,6 +48,20 @@ func TestOfferOnTerminal(t *testing.T) {
 	}
 	s.line(`holdfast review | grep -c held`)
 	s.wait(`\n2`)
+
+	// Where they do not end, nothing is asked.
+	s.line(`holdfast run -- sh -c '` + make + `'`)
+	s.wait(`\+obey`)
+	before := s.shown()
+	for end := time.Now().Add(patience); s.shown() == before && time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+		s.send("y")
+	}
+	s.wait(`later:.*holdfast review \d`)
+	if strings.Contains(strings.TrimPrefix(s.shown(), before), "take over") || there("AGENTS.md") {
+		t.Fatal("it was asked while keys came")
+	}
+	s.wait(`outer> `)
+	s.send("\x15") // what the shell was given of the keys
 
 	// yes takes all of it, and the status is the command's.
 	s.line(`holdfast run -- sh -c '` + make + `; exit 3'; echo "status"=$?`)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/internal/floor/command"
+	"holdfast.dev/holdfast/internal/floor/sys"
 )
 
 // Offer is something that waits, and may be taken over as a whole.
@@ -35,9 +36,21 @@ const MaxText = 1 << 20
 // patience is how long the question waits for an answer.
 const patience = 5 * time.Minute
 
-// neutral ends what a program may have left on in the terminal: colours, hidden text, and
-// other alphabets (ECMA-48, ISO 2022).
-const neutral = "\x1b[0m\x0f\x1b(B"
+// The terminal has to be still for quiet before a question, for what is typed to be meant
+// for it, and becomes so within maxKeys, or nothing is asked.
+const (
+	quiet   = time.Second
+	maxKeys = 10 * time.Second
+)
+
+// neutral ends what a program may have left on in the terminal and what could hide text:
+// a sequence or string without an end, output that waits, the other screen, margins (setting
+// them moves the cursor, which is saved meanwhile), lines that do not wrap, insertion, a
+// cursor that is not seen, colours, other alphabets and bytes; and what is below the cursor
+// (ECMA-48, ISO 2022, xterm's control sequences).
+const neutral = "\x18\x1b\\\x1b[?2026l\x1b[?1047l" +
+	"\x1b7\x1b[?69l\x1b[r\x1b8" +
+	"\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\x0f\x1b(B\x1b%G\x1b[J"
 
 // AskOffers shows offers on the terminal in and asks about them: the one question at the
 // end of a run. Nothing is taken that was not
@@ -97,8 +110,12 @@ func sayLater(a *command.App, all []Offer) {
 	}
 }
 
-// ask returns the answer to a question; "" for none, and after Ctrl-C.
+// ask returns the answer to a question; "" for none, after Ctrl-C, and where keys that were
+// meant for something else go on.
 func ask(a *command.App, in *os.File, question string) string {
+	if still, err := sys.AwaitQuiet(in, quiet, maxKeys); err != nil || !still {
+		return ""
+	}
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, syscall.SIGINT)
 	defer signal.Stop(interrupted)
