@@ -51,8 +51,7 @@ run/session/view.go os.ReadDir                       : the state
 run/session/view.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
 run/session/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
 run/session/session.go filepath.Glob os.OpenFile os.ReadDir : the state
-boundary/workspace/hostsettings.go os.ReadFile                : configuration of git's and of agents in the user's home
-boundary/workspace/usergit.go os.OpenFile                     : configuration of git's in the user's home, of which only harmless settings are used
+boundary/workspace/usergit.go os.OpenFile                     : configuration of git's and of agents in the user's home, of which git inside gets only harmless settings
 run/session/git.go os.Open                            : a private directory, before anything is executed that could change it
 boundary/workspace/inspect.go os.Stat                         : a path of the policy; nothing is done to it
 run/session/sweep.go os.Open os.ReadDir                : the state

@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// maxSettings bounds a file of settings, in bytes.
+const maxSettings = 1 << 30
+
 // HostSettings are the user's own configuration files of git and of agents, and the
 // machine's, which may name hooks and programs in the workspace. What cannot be read
 // there cannot be obeyed either.
@@ -19,7 +22,7 @@ func HostSettings(home string) []Option {
 		git = append(git, global)
 	}
 	for _, path := range git {
-		if data, err := os.ReadFile(path); err == nil {
+		if data, _, ok := readOwn(path, maxSettings); ok {
 			out = append(out, GitConfig(path, home, data))
 		}
 	}
@@ -28,7 +31,7 @@ func HostSettings(home string) []Option {
 		files = append(files, places(home, name)...)
 	}
 	for _, path := range files {
-		if data, err := os.ReadFile(path); err == nil {
+		if data, _, ok := readOwn(path, maxSettings); ok {
 			out = append(out, agentConfig(path, home, data))
 		}
 	}

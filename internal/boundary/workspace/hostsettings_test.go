@@ -3,8 +3,11 @@
 package workspace
 
 import (
+	"errors"
 	"slices"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestSettingsAreLookedForElsewhere(t *testing.T) {
@@ -22,4 +25,14 @@ func TestSettingsAreLookedForElsewhere(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
+}
+
+// A pipe is not waited for.
+func TestSettingsThatAreNoFile(t *testing.T) {
+	home := userWorld(t, map[string]string{".claude/settings.json": "{}"})
+	if err := errors.Join(unix.Mkfifo(home+"/.gitconfig", 0o600), unix.Mkfifo(home+"/.claude.json", 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	HostSettings(home)
+	ReadUserGit(home, nil)
 }

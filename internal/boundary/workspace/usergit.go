@@ -191,19 +191,25 @@ func quoteValue(v string) string {
 
 func escapeValue(v string) string { return strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) }
 
-// read reads a regular file of the user's, where links are the user's own. A device or
-// pipe is not read, nor what lies in a tree that the run can write to.
+// read reads a file of the user's, unless it lies in a tree that the run can write to.
 func (r *userGit) read(name string, limit int64) ([]byte, bool) {
+	data, at, ok := readOwn(name, limit)
+	return data, ok && !boundary.InTrees(at, r.trees)
+}
+
+// readOwn reads a regular file of the user's, where links are the user's own, and returns
+// its path without them. A device or pipe is not read, nor what is larger than limit.
+func readOwn(name string, limit int64) (data []byte, at string, ok bool) {
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, false
+		return nil, "", false
 	}
 	defer f.Close()
 	at, perr := fdPath(int(f.Fd()))
 	st, err := f.Stat()
-	if err != nil || perr != nil || boundary.InTrees(at, r.trees) || !st.Mode().IsRegular() || st.Size() > limit {
-		return nil, false
+	if err != nil || perr != nil || !st.Mode().IsRegular() || st.Size() > limit {
+		return nil, "", false
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	return data, err == nil && int64(len(data)) <= limit
+	data, err = io.ReadAll(io.LimitReader(f, limit+1))
+	return data, at, err == nil && int64(len(data)) <= limit
 }
