@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"holdfast.dev/holdfast/internal/agents/reports"
@@ -267,7 +268,7 @@ func (r *running) launch(ctx context.Context) (boundary.Process, error) {
 	if err := r.agent.AddTo(&spec); err != nil {
 		return nil, err
 	}
-	if notes := r.agent.Notes(); t.Begins != nil && len(notes) > 0 && !r.told {
+	if notes := slices.Concat(r.session.Notes(), r.agent.Notes()); t.Begins != nil && len(notes) > 0 && !r.told {
 		t.Begins(notes)
 		r.told = true
 	}

@@ -21,6 +21,11 @@ import (
 type UserGit struct {
 	Config []byte // a configuration file
 	Ignore []byte // what git ignores in every repository (gitignore(5))
+
+	// Undecided is a kind of condition, such as "hasconfig", under which a file would give
+	// the user another name or address, and of which it is not known here whether it
+	// holds; "" for none.
+	Undecided string
 }
 
 // passed are the settings that are taken over, and the values that they may have. A text
@@ -68,6 +73,9 @@ const (
 // the trees, which a run can write to: whoever wrote that would choose what else is read.
 func ReadUserGit(home string, trees []string) UserGit {
 	r := userGit{home: home, trees: trees, values: map[string]string{}}
+	if len(trees) > 0 {
+		r.gitDirs = gitDirs(trees[0])
+	}
 	global := append(places(home, ".config/git/config"), filepath.Join(home, ".gitconfig"))
 	if named := os.Getenv("GIT_CONFIG_GLOBAL"); named != "" {
 		global = []string{named}
@@ -76,7 +84,7 @@ func ReadUserGit(home string, trees []string) UserGit {
 	for _, name := range global {
 		r.file(name)
 	}
-	u := UserGit{Config: r.write()}
+	u := UserGit{Config: r.write(), Undecided: r.undecided}
 	ignores := places(home, ".config/git/ignore")
 	if r.ignore != "" {
 		ignores = []string{r.ignore}
@@ -95,6 +103,9 @@ type userGit struct {
 	open   []string // files that include the next one
 	values map[string]string
 	ignore string // absolute path that core.excludesFile of the user's own file names; "" for none
+
+	gitDirs   []string // names of the repository's git directory; none without trees
+	undecided string   // see UserGit
 }
 
 func (r *userGit) file(name string) {
@@ -115,6 +126,8 @@ func (r *userGit) file(name string) {
 			if at := target(path.Dir(name), s.value, r.home); at != "" {
 				r.file(at)
 			}
+		case s.section == "includeif" && s.hasSub && s.key == "path":
+			r.noteUndecided(s, path.Dir(name))
 		case !s.hasSub:
 			r.set(s, path.Dir(name))
 		}
@@ -135,11 +148,58 @@ func (r *userGit) set(s setting, dir string) {
 	}
 }
 
+// noteUndecided notes a condition on what the repository says where its file has an
+// identity.
+func (r *userGit) noteUndecided(s setting, dir string) {
+	kind, _, _ := strings.Cut(s.sub, ":")
+	at := target(dir, s.value, r.home)
+	if at == "" || kind != "hasconfig" && kind != "onbranch" {
+		return
+	}
+	data, _ := r.read(at, MaxConfig)
+	c, err := parseConfig(data)
+	if err == nil && slices.ContainsFunc(c.settings, func(s setting) bool { return s.name() == "user.name" || s.name() == "user.email" }) {
+		r.undecided = kind
+	}
+}
+
+// gitDirs are the names by which git compares the git directory of a tree with a condition:
+// what the .git file of a worktree or submodule names, if that names the tree in turn, else
+// .git, also as the user's shell has it, with links.
+func gitDirs(tree string) []string {
+	out := []string{tree + "/.git"}
+	top, err := openResolved(tree, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return out
+	}
+	defer unix.Close(top)
+	if gitdir, why := openPointer(top, top, ".git", "gitdir: "); why == "" {
+		defer unix.Close(gitdir)
+		at, err := fdPath(gitdir)
+		own, _ := new(scan).submoduleOf(top, gitdir, at)
+		if err == nil && (own != "" || namesBack(gitdir, top, ".git")) {
+			return []string{at}
+		}
+	}
+	for dir := os.Getenv("PWD"); len(dir) > 1 && path.IsAbs(dir); dir = path.Dir(dir) {
+		fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			break
+		}
+		same := sameFile(fd, top)
+		unix.Close(fd)
+		if same {
+			return append(out, path.Clean(dir)+"/.git")
+		}
+	}
+	return out
+}
+
 // matches reports whether a condition of includeIf holds for the repository
 // (git-config(1)). Conditions on what a repository says do not hold.
 func (r *userGit) matches(condition, dir string) bool {
 	kind, pattern, _ := strings.Cut(condition, ":")
-	if len(r.trees) == 0 || pattern == "" || kind != "gitdir" && kind != "gitdir/i" {
+	if pattern == "" || kind != "gitdir" && kind != "gitdir/i" {
 		return false
 	}
 	switch {
@@ -159,7 +219,7 @@ func (r *userGit) matches(condition, dir string) bool {
 		expr = "(?i)" + expr
 	}
 	re, err := regexp.Compile(expr)
-	return err == nil && re.MatchString(r.trees[0]+"/.git")
+	return err == nil && slices.ContainsFunc(r.gitDirs, re.MatchString)
 }
 
 // write writes the settings as a file that git reads.

@@ -4,6 +4,7 @@ package workspace
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,50 @@ func TestUserGit(t *testing.T) {
 				t.Errorf("git reads %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+// TestUserGitDirectory: conditions are about the git directory, under the names that git has
+// for it; what cannot be decided is said.
+func TestUserGitDirectory(t *testing.T) {
+	testenv.Need(t, testenv.Git, nil)
+	const config = "[user]\nemail = own@x\n[includeIf \"gitdir:~/work/\"]\npath = w.inc\n[includeIf \"gitdir:~/linked/\"]\npath = l.inc\n"
+	home := userWorld(t, map[string]string{".gitconfig": config, "w.inc": "[user]\nemail = w@x\n", "l.inc": "[user]\nemail = l@x\n", "forged/sub/.git": "gitdir: HOME/work/repo/.git\n"})
+	for _, argv := range [][]string{
+		{"init", "-q", home + "/work/repo"}, {"init", "-q", home + "/data/repo"},
+		{"-C", home + "/work/repo", "-c", "user.name=n", "-c", "user.email=e@x", "commit", "-q", "--allow-empty", "-m", "one"},
+		{"-C", home + "/work/repo", "worktree", "add", "-q", home + "/away"},
+		{"-C", home + "/data/repo", "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", home + "/work/repo", "sub"},
+	} {
+		if out, err := exec.Command("git", argv...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", argv, err, out)
+		}
+	}
+	if err := os.Symlink("data", home+"/linked"); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ name, tree, pwd, want string }{
+		{"a repository", "work/repo", "", "w@x"},
+		{"a worktree elsewhere", "away", "", "w@x"},
+		{"the repository by its name", "data/repo", "data/repo", "own@x"},
+		{"the repository by a link", "data/repo", "linked/repo", "l@x"},
+		{"below it", "data/repo", "linked/repo/.git", "l@x"},
+		{"a submodule", "data/repo/sub", "", "own@x"},
+		{"a .git file that the other does not know of", "forged/sub", "", "own@x"},
+	} {
+		t.Setenv("PWD", filepath.Join(home, row.pwd))
+		got := ReadUserGit(home, []string{filepath.Join(home, row.tree)})
+		if list := gitList(t, got.Config); !slices.Equal(list, []string{"user.email\n" + row.want}) || got.Undecided != "" {
+			t.Errorf("%s: %q, want %s", row.name, list, row.want)
+		}
+	}
+	for condition, want := range map[string]string{"hasconfig:remote.*.url:**": "hasconfig", "onbranch:main": "onbranch", "gitdir:/x": "", "what:ever": ""} {
+		if err := os.WriteFile(home+"/.gitconfig", []byte("[includeIf \""+condition+"\"]\npath = w.inc\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := ReadUserGit(home, []string{home + "/work/repo"}).Undecided; got != want {
+			t.Errorf("%s: %q is not known", condition, got)
+		}
 	}
 }
 

@@ -46,6 +46,7 @@ type Session struct {
 	failed    bool                  // to settle: everything stays for the next attempt
 	keep      bool                  // for what is in the quarantine
 
+	notes                []string                 // for the user, before the command begins
 	copies               []gitCopy                // of configurations of git, for the launch
 	inside               *os.File                 // the directory inside with the copies; nil before the command begins
 	insideUID, insideGID int                      // of everything inside, as the host sees them
@@ -175,6 +176,9 @@ func (s *Session) Warnings() []string {
 	}
 	return out
 }
+
+// Notes are what the user must know before the command begins.
+func (s *Session) Notes() []string { return s.notes }
 
 // Outcome is what became of the trees that a run could write to.
 type Outcome struct {
