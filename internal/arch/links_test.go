@@ -51,6 +51,7 @@ run/session/view.go os.ReadDir                       : the state
 run/session/view.go syscall.Stat                     : the workspace, by the path that was resolved; nothing is done to it
 run/session/scratch.go syscall.Stat                    : the workspace, by the path that was resolved; nothing is done to it
 run/session/session.go filepath.Glob os.OpenFile os.ReadDir : the state
+boundary/workspace/usergit.go unix.Open                       : the user's working directory by the name that the shell has for it, to learn whether it is the workspace
 boundary/workspace/usergit.go os.OpenFile                     : configuration of git's and of agents in the user's home, of which git inside gets only harmless settings
 run/session/git.go os.Open                            : a private directory, before anything is executed that could change it
 boundary/workspace/inspect.go os.Stat                         : a path of the policy; nothing is done to it

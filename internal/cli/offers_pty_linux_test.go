@@ -27,14 +27,6 @@ func TestOfferOnTerminal(t *testing.T) {
 	s.line("y")
 	s.wait(`\+on: .*\\x1b.*\[2Jpush`)
 	s.wait(`\+obey`)
-	for range 6 { // keys that are meant for what ran inside go on
-		time.Sleep(300 * time.Millisecond)
-		if strings.Contains(s.shown(), "take over") {
-			t.Fatal("it is asked while keys come")
-		}
-		s.send("y")
-	}
-	s.send("\r")
 	s.wait(`take over 2 files that programs on this machine obey\? \[y/N/look\]`)
 	time.Sleep(100 * time.Millisecond)
 	if there("AGENTS.md") || there(".github/workflows") {
@@ -48,20 +40,6 @@ func TestOfferOnTerminal(t *testing.T) {
 	}
 	s.line(`holdfast review | grep -c held`)
 	s.wait(`\n2`)
-
-	// Where they do not end, nothing is asked.
-	s.line(`holdfast run -- sh -c '` + make + `'`)
-	s.wait(`\+obey`)
-	before := s.shown()
-	for end := time.Now().Add(patience); s.shown() == before && time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
-		s.send("y")
-	}
-	s.wait(`later:.*holdfast review \d`)
-	if strings.Contains(strings.TrimPrefix(s.shown(), before), "take over") || there("AGENTS.md") {
-		t.Fatal("it was asked while keys came")
-	}
-	s.wait(`outer> `)
-	s.send("\x15") // what the shell was given of the keys
 
 	// yes takes all of it, and the status is the command's.
 	s.line(`holdfast run -- sh -c '` + make + `; exit 3'; echo "status"=$?`)
@@ -123,6 +101,46 @@ func TestOfferOnTerminal(t *testing.T) {
 	}
 	if strings.Contains(s.shown(), "\x1b[2J") {
 		t.Error("an escape sequence of a file reached the terminal")
+	}
+	s.line("exit")
+	s.ended()
+}
+
+// Keys that are meant for what ran inside, and come when it has ended, answer nothing.
+func TestOfferWhileKeysCome(t *testing.T) {
+	t.Parallel()
+	s := onShell(t)
+	const work = `holdfast run -- sh -c 'echo obey > AGENTS.md'`
+	s.line(work)
+	s.wait(`\+obey`)
+	for range 6 { // keys that are meant for what ran inside go on
+		time.Sleep(300 * time.Millisecond)
+		if strings.Contains(s.shown(), "take over") {
+			t.Fatal("it is asked while keys come")
+		}
+		s.send("y")
+	}
+	s.send("\r")
+	s.wait(`take over 1 file`)
+	s.line("")
+	s.wait(`later:.*holdfast review \d`)
+	s.wait(`outer> `)
+
+	// Where they do not end, nothing is asked.
+	s.line(work)
+	s.wait(`\+obey`)
+	before := s.shown()
+	for end := time.Now().Add(patience); s.shown() == before && time.Now().Before(end); time.Sleep(300 * time.Millisecond) {
+		s.send("y")
+	}
+	s.wait(`later:.*holdfast review \d`)
+	if strings.Contains(strings.TrimPrefix(s.shown(), before), "take over") {
+		t.Fatal("it was asked while keys came")
+	}
+	s.wait(`outer> `)
+	s.send("\x15") // what the shell was given of the keys
+	if _, err := os.Lstat(filepath.Join(s.ws, "AGENTS.md")); err == nil {
+		t.Error("a key took a file over")
 	}
 	s.line("exit")
 	s.ended()

@@ -1,6 +1,10 @@
 package policy
 
-import "path/filepath"
+import (
+	"os"
+	"path/filepath"
+	"slices"
+)
 
 // workspaceAround is the directory that a run works in where no workspace is named: the top
 // of the git repository around dir, or the nearest directory on the way there with a policy
@@ -53,4 +57,23 @@ func WorkspaceAt(h Host) string {
 		return h.Dir
 	}
 	return h.workspaceAround(at).path
+}
+
+// RepositoryAround is the repository that a workspace without one of its own lies in, and
+// that is not in view; "" for none. The user's home is no workspace.
+func (p Plan) RepositoryAround() string {
+	for dir := p.Workspace; dir != "/" && !within(p.Identity.Home, dir); dir = filepath.Dir(dir) {
+		git, err := os.Lstat(filepath.Join(dir, ".git"))
+		if err == nil && git.IsDir() { // one without a HEAD git passes over
+			_, err = os.Lstat(filepath.Join(dir, ".git/HEAD"))
+		}
+		switch {
+		case err != nil:
+		case dir == p.Workspace || slices.ContainsFunc(p.Paths, func(r PathRule) bool { return within(dir, r.Path) }):
+			return ""
+		case git.Mode()&os.ModeSymlink == 0: // where a link leads may not be in view either
+			return dir
+		}
+	}
+	return ""
 }

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,7 +20,6 @@ import (
 	"holdfast.dev/holdfast/internal/cli/runs/summary"
 	"holdfast.dev/holdfast/internal/consent"
 	"holdfast.dev/holdfast/internal/floor/command"
-	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
 	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
@@ -178,7 +176,7 @@ func (a *app) announce(plan policy.Plan, found bool) {
 	if found && plan.Dir != plan.Workspace {
 		a.Note(command.Cyan, "workspace", "%s, which you are in; for this directory alone: --workspace .", text.Word(plan.Workspace))
 	}
-	if root := repositoryAround(plan); root != "" {
+	if root := plan.RepositoryAround(); root != "" {
 		a.Note(command.Yellow, "warning", "git does not work here: its repository %[1]s is outside the workspace; for that: --workspace %[1]s", text.Word(root))
 	}
 	agent := plan.Agent
@@ -193,23 +191,4 @@ func (a *app) announce(plan policy.Plan, found bool) {
 	for _, m := range agent.Missing {
 		a.Note(command.Yellow, "warning", "%s", m)
 	}
-}
-
-// repositoryAround is the repository that a workspace without one of its own lies in, and
-// that is not in view; "" for none. The user's home is no workspace.
-func repositoryAround(plan policy.Plan) string {
-	for dir := plan.Workspace; dir != "/" && !paths.Within(dir, plan.Identity.Home); dir = filepath.Dir(dir) {
-		git, err := os.Lstat(filepath.Join(dir, ".git"))
-		if err == nil && git.IsDir() { // one without a HEAD git passes over
-			_, err = os.Lstat(filepath.Join(dir, ".git/HEAD"))
-		}
-		switch {
-		case err != nil:
-		case dir == plan.Workspace || slices.ContainsFunc(plan.Paths, func(r policy.PathRule) bool { return paths.Within(r.Path, dir) }):
-			return ""
-		case git.Mode()&os.ModeSymlink == 0: // where a link leads may not be in view either
-			return dir
-		}
-	}
-	return ""
 }
