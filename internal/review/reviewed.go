@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
 )
@@ -45,7 +44,7 @@ func Reviews(state string) ([]Reviewed, error) {
 	for i, r := range found {
 		all[i] = Reviewed{Dir: filepath.Join(workspace.ReviewsDir(state), r.Session), Review: r}
 	}
-	slices.SortStableFunc(all, func(a, b Reviewed) int { return strings.Compare(b.Session, a.Session) })
+	slices.Reverse(all)
 	return all, err
 }
 
