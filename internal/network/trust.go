@@ -56,15 +56,12 @@ func (r *Roots) trustAt(root string, a *Authority, java bool) ([]boundary.File, 
 	for _, path := range r.found {
 		files = append(files, boundary.File{Path: path, Content: bundle})
 	}
-	stores := resolveAll(root, javaStores)
-	if java && len(stores) > 0 {
-		store, err := javaStore(bundle)
+	if java {
+		stores, err := javaFiles(root, bundle)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, path := range stores {
-			files = append(files, boundary.File{Path: path, Content: store})
-		}
+		files = append(files, stores...)
 	}
 	var env []policy.Env
 	for _, name := range policy.TrustVariables {
@@ -84,6 +81,19 @@ func readBundles(root string) (bundle []byte, found []string, err error) {
 		return nil, nil, fmt.Errorf("reading the host's root certificates: %w", err)
 	}
 	return bundle, found, nil
+}
+
+// javaFiles are the stores of a host's Java, which hold the bundle.
+func javaFiles(root string, bundle []byte) (files []boundary.File, err error) {
+	stores := resolveAll(root, javaStores)
+	if len(stores) == 0 {
+		return nil, nil
+	}
+	store, err := javaStore(bundle)
+	for _, path := range stores {
+		files = append(files, boundary.File{Path: path, Content: store})
+	}
+	return files, err
 }
 
 // resolveAll returns the files that patterns lead to below root, each once, as
