@@ -27,8 +27,12 @@ type gitCopy struct {
 	given  []byte
 }
 
-// maxCopiesRead bounds what is read of copies that were changed, in bytes.
-const maxCopiesRead = 4 << 20
+// maxCopiesRead bounds what is read of copies that were changed, in bytes, and maxGitChanges
+// after how many settings none is compared.
+const (
+	maxCopiesRead = 4 << 20
+	maxGitChanges = 1000
+)
 
 // gitHeader is the first lines of the user's configuration inside.
 const gitHeader = "# Made by Holdfast from your own configuration of git, without what executes,\n# includes or leads elsewhere. It is private to this run.\n"
@@ -111,7 +115,7 @@ func (s *Session) CollectGit() error {
 				continue
 			}
 			var changes []workspace.ConfigChange
-			if left -= len(after); left < 0 {
+			if left -= len(after); left < 0 || len(s.gitChanges) >= maxGitChanges {
 				return errors.New("what git changed for other repositories in this run is not taken over: it is too much")
 			}
 			if err == nil {
