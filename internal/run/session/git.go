@@ -34,6 +34,10 @@ const (
 	maxGitChanges = 1000
 )
 
+// notInReview is why nothing is offered of a run in review mode: only what it changed in the
+// workspace waits.
+const notInReview = "in a review settings of other repositories are not kept: change them in a run there, without --review"
+
 // gitHeader is the first lines of the user's configuration inside.
 const gitHeader = "# Made by Holdfast from your own configuration of git, without what executes,\n# includes or leads elsewhere. It is private to this run.\n"
 
@@ -123,6 +127,11 @@ func (s *Session) CollectGit() error {
 			}
 			if err != nil {
 				return fmt.Errorf("what git changed for %s, and for any after it, in this run is not taken over: %w", c.file, err)
+			}
+			for i := range changes {
+				if s.view != nil {
+					changes[i].Refuse(notInReview)
+				}
 			}
 			s.gitChanges = append(s.gitChanges, changes...)
 		}
