@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,6 +143,55 @@ func TestOfferWhileKeysCome(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(s.ws, "AGENTS.md")); err == nil {
 		t.Error("a key took a file over")
 	}
+	s.line("exit")
+	s.ended()
+}
+
+// What a program leaves on in the terminal does not hide what the question shows.
+func TestOfferIsSeen(t *testing.T) {
+	t.Parallel()
+	s := onShell(t)
+	rows := []struct{ left, undone string }{ // the last is in effect when the program ends, and keeps what follows from being read
+		{"\x1b[?1049h", "\x1b[?1047l"},        // the other screen
+		{"\x1b[5;6r", "\x1b[r"},               // a region that scrolls
+		{"\x1b[?69h", "\x1b[?69l"},            // margins beside it
+		{"\x1b[?7l", "\x1b[?7h"},              // lines do not wrap
+		{"\x1b[4h", "\x1b[4l"},                // insertion
+		{"\x1b[?25l", "\x1b[?25h"},            // no cursor
+		{"\x1b[8;30;40m", "\x1b[0m"},          // text that is not seen
+		{"\x1b]4;2;#000\a", "\x1b]104\x1b\\"}, // green is black
+		{"\x1b]10;#000\a", "\x1b]110\x1b\\"},  // text is black
+		{"\x1b]11;#000\a", "\x1b]111\x1b\\"},  // and what it stands on
+		{"\x1b(0", "\x1b(B"},                  // lines for letters
+		{"\x0e", "\x0f"},
+		{"\x1b%@", "\x1b%G"},
+		{"\x1b[?2026h", "\x1b[?2026l"}, // output waits
+		{"\x1b]0;", "\x18"},
+	}
+	var left strings.Builder
+	for _, r := range rows {
+		left.WriteString(r.left)
+	}
+	program := "#!/bin/sh\necho obey > AGENTS.md\ncat left\n"
+	if err := errors.Join(os.WriteFile(filepath.Join(s.ws, "left"), []byte(left.String()), 0o644), programs.Write(filepath.Join(s.ws, "agent"), []byte(program), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	s.line(`holdfast run -- ./agent`)
+	s.wait(`\+obey`)
+	shown := s.shown()
+	shown = shown[:max(0, strings.LastIndex(shown, "AGENTS.md: most"))] // where the offer begins
+	began, restored := strings.LastIndex(shown, "\x18"), strings.LastIndex(shown, "\x1b8")
+	for _, r := range rows {
+		on, off := strings.LastIndex(shown, r.left), strings.LastIndex(shown, r.undone)
+		if on < 0 || off < on || off < began {
+			t.Errorf("%q was left on, and is not undone by %q:\n%q", r.left, r.undone, shown)
+		}
+		if strings.HasSuffix(r.undone, "m") && off < restored { // ESC 8 brings colours back
+			t.Errorf("%q is brought back:\n%q", r.left, shown)
+		}
+	}
+	s.wait(`take over 1 file that`)
+	s.line("")
 	s.line("exit")
 	s.ended()
 }

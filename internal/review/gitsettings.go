@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/internal/boundary/workspace"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // GitSettings are the settings of one section of a git configuration that a run changed in
@@ -41,7 +42,7 @@ func WaitingGit(all []Reviewed, root workspace.Name) (waiting []GitSettings, ref
 			continue
 		}
 		if first {
-			refused, first = slices.DeleteFunc(slices.Clone(l.Git), func(c workspace.ConfigChange) bool { return c.Refused == "" }), false
+			refused, first = RefusedGit(l.Git), false
 		}
 		for _, g := range GroupGit(l.Git) {
 			at := slices.IndexFunc(waiting, g.meets)
@@ -59,13 +60,18 @@ func WaitingGit(all []Reviewed, root workspace.Name) (waiting []GitSettings, ref
 	return waiting, refused, errors.Join(errs...)
 }
 
+// RefusedGit returns the settings that cannot be taken over.
+func RefusedGit(all []workspace.ConfigChange) []workspace.ConfigChange {
+	return slices.DeleteFunc(slices.Clone(all), func(c workspace.ConfigChange) bool { return c.Refused == "" })
+}
+
 // GroupGit puts settings that can be taken over together by their section.
 func GroupGit(all []workspace.ConfigChange) (out []GitSettings) {
 	for _, c := range all {
 		if c.Refused != "" {
 			continue
 		}
-		at := slices.IndexFunc(out, func(g GitSettings) bool { return g.File == c.File && section(g.Changes[0]) == section(c) })
+		at := slices.IndexFunc(out, func(g GitSettings) bool { return g.File == c.File && sameSection(g.Changes[0], c) })
 		if at < 0 {
 			at = len(out)
 			out = append(out, GitSettings{File: c.File})
@@ -78,7 +84,7 @@ func GroupGit(all []workspace.ConfigChange) (out []GitSettings) {
 			panic(err) // of texts alone
 		}
 		sum := sha256.Sum256(data)
-		out[i].ID = hex.EncodeToString(sum[:8])
+		out[i].ID = hex.EncodeToString(sum[:16]) // a run may search for two that are alike
 	}
 	return out
 }
@@ -90,20 +96,34 @@ func section(c workspace.ConfigChange) string {
 	return fmt.Sprintf("%s %q", c.Section, *c.Sub)
 }
 
-// String is what would change, in a line that may hold anything.
+func sameSection(a, b workspace.ConfigChange) bool {
+	return a.Section == b.Section && (a.Sub == nil) == (b.Sub == nil) && (a.Sub == nil || *a.Sub == *b.Sub)
+}
+
+// String is what would change, in a line that is safe on a terminal.
 func (g GitSettings) String() string {
 	var parts []string
 	for _, c := range g.Changes {
-		text := c.Key + " = " + strings.Join(c.Now, ", ")
+		part := c.Key + " = " + ShowValues(c.Now)
 		if len(c.Now) == 0 {
-			text = c.Key + " is removed"
+			part = c.Key + " is removed"
 		}
 		if len(c.Was) > 0 {
-			text += " (was " + strings.Join(c.Was, ", ") + ")"
+			part += " (was " + ShowValues(c.Was) + ")"
 		}
-		parts = append(parts, text)
+		parts = append(parts, part)
 	}
-	return section(g.Changes[0]) + ": " + strings.Join(parts, "; ")
+	return floortext.Line(section(g.Changes[0])) + ": " + strings.Join(parts, "; ")
+}
+
+// ShowValues are the values of a setting in a line, each as one word, so that none looks
+// like what is said about it.
+func ShowValues(all []string) string {
+	shown := make([]string, len(all))
+	for i, v := range all {
+		shown[i] = floortext.Word(v)
+	}
+	return strings.Join(shown, ", ")
 }
 
 // Of is the newest run that left them.
@@ -112,7 +132,7 @@ func (g GitSettings) Of() Reviewed { return g.of[0] }
 // meets reports whether both have a setting in common.
 func (g GitSettings) meets(o GitSettings) bool {
 	return g.File == o.File && slices.ContainsFunc(g.Changes, func(c workspace.ConfigChange) bool {
-		return slices.ContainsFunc(o.Changes, func(d workspace.ConfigChange) bool { return section(c) == section(d) && c.Key == d.Key })
+		return slices.ContainsFunc(o.Changes, func(d workspace.ConfigChange) bool { return c.Key == d.Key && sameSection(c, d) })
 	})
 }
 
@@ -135,7 +155,7 @@ func (g GitSettings) forget(runs []Reviewed) error {
 			return err
 		}
 		l.Git = slices.DeleteFunc(l.Git, func(c workspace.ConfigChange) bool {
-			return c.Refused == "" && c.File == g.File && section(c) == section(g.Changes[0])
+			return c.Refused == "" && c.File == g.File && sameSection(c, g.Changes[0])
 		})
 		if err := l.save(r.Dir); err != nil {
 			return fmt.Errorf("saving the list of changes: %w", err)

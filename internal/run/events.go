@@ -103,10 +103,12 @@ func (r *running) recordEnd(result Result) error {
 			return err
 		}
 	}
-	for i, c := range result.GitChanges {
-		if c.Refused == "" || i >= maxRefusedRecorded {
+	recorded := 0
+	for _, c := range result.GitChanges {
+		if c.Refused == "" || recorded == maxRefusedRecorded {
 			continue
 		}
+		recorded++
 		err := emit(event.Event{Action: event.FileQuarantine, Object: string(c.File), Verdict: event.Denied, Layer: event.LayerProtected,
 			Detail: map[string]string{"reason": c.Refused, "setting": c.Name(), "value": strings.Join(c.Now, "\n")}})
 		if err != nil {

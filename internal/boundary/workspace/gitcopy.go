@@ -9,17 +9,25 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
 // maxConfigCopies and maxCopied bound what of a run's configurations is copied. Any other is
-// read-only. maxConfigChanges bounds the changes of one that are listed.
+// read-only. maxConfigChanges bounds the changes of one that are listed, maxConfigText and
+// maxConfigValues what of a setting is offered, and the last two what is kept of one that
+// is refused.
 const (
 	maxConfigCopies  = 128
 	maxCopied        = 256 << 10 // bytes of one
 	maxConfigChanges = 200
+	maxConfigText    = 512 // bytes of a name or value
+	maxConfigValues  = 16
+	maxRefusedText   = 80 // bytes of a name or value
+	maxRefusedValues = 3
 )
 
 // ReadConfig reads the git configuration of a protected row. It may be another file than
@@ -59,7 +67,7 @@ type ConfigChange struct {
 	Key     string   `json:"key"`
 	Was     []string `json:"was,omitempty"`     // values when the run began
 	Now     []string `json:"now,omitempty"`     // values at its end
-	Refused string   `json:"refused,omitempty"` // why it cannot be taken over; "" for it can
+	Refused string   `json:"refused,omitempty"` // why it cannot be taken over, and names and values are cut; "" for it can
 }
 
 // Name is the name of the setting as git prints it.
@@ -115,7 +123,35 @@ func CompareConfigs(file string, before, after []byte) ([]ConfigChange, error) {
 		}
 	}
 	refuseParts(out, now.byName())
+	for i := range out {
+		out[i].Refuse("")
+	}
 	return out, nil
+}
+
+// Refuse says why a change cannot be taken over, unless that is known, and leaves of it what
+// tells a person which it is. Without a reason nothing happens.
+func (c *ConfigChange) Refuse(why string) {
+	if c.Refused = cmp.Or(c.Refused, why); c.Refused == "" {
+		return
+	}
+	short := func(s string) string { return floortext.Cut(s, maxRefusedText) }
+	c.Section, c.Key = short(c.Section), short(c.Key)
+	if c.Sub != nil {
+		sub := short(*c.Sub)
+		c.Sub = &sub
+	}
+	for _, values := range []*[]string{&c.Was, &c.Now} {
+		var kept []string
+		for i, v := range *values {
+			if i == maxRefusedValues {
+				kept = append(kept, "…")
+				break
+			}
+			kept = append(kept, short(v))
+		}
+		*values = kept
+	}
 }
 
 // refuseParts refuses the branches that follow no remote, for git takes such a name for a
@@ -197,6 +233,17 @@ func (c ConfigChange) refusal() string {
 	allowed := offered[s.pattern()]
 	if allowed == nil || s.hasSub && (s.sub == "" || !text(s.sub)) {
 		return "only branches, remotes, submodules and the author's name are taken over, for git may execute what other settings say"
+	}
+	if max(len(c.Was), len(c.Now)) > maxConfigValues {
+		return fmt.Sprintf("it has more than %d values", maxConfigValues)
+	}
+	for _, v := range slices.Concat([]string{s.sub}, c.Was, c.Now) {
+		if len(v) > maxConfigText {
+			return fmt.Sprintf("a name or value is longer than %d bytes", maxConfigText)
+		}
+		if !utf8.ValidString(v) {
+			return "a name or value is not UTF-8"
+		}
 	}
 	for _, v := range c.Now {
 		if slices.Contains(c.Was, v) || allowed(v) {

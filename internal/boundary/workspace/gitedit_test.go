@@ -264,6 +264,39 @@ func TestOfferedWhole(t *testing.T) {
 	}
 }
 
+// TestRefusedAreCut: a run chooses how long its names and values are, and how many. What is
+// long, or would be kept as something else, is refused, and no more than its beginning is
+// kept of it.
+func TestRefusedAreCut(t *testing.T) {
+	long := strings.Repeat("a", 600)
+	for _, row := range []struct{ before, after, want string }{
+		{"", "[remote \"o\"]\nurl = https://x.example/" + long, "longer than 512 bytes"},
+		{"", "[remote \"o\"]\nfetch = " + long, "longer than 512 bytes"},
+		{"", "[branch \"b\"]\nremote = " + long, "longer than 512 bytes"},
+		{"[remote \"o\"]\nurl = https://x.example/" + long, "", "longer than 512 bytes"},
+		{"", "[remote \"o\"]" + strings.Repeat("\nfetch = a", 17), "more than 16 values"},
+		{"[remote \"o\"]" + strings.Repeat("\nfetch = a", 17), "", "more than 16 values"},
+		{"", "[user]\nname = a\xffb", "not UTF-8"},
+		{"[user]\nname = a\xffb", "[user]\nname = b", "not UTF-8"},
+		{"", "[branch \"a\xff\"]\nmerge = refs/heads/a", "not UTF-8"},
+		{"", "[branch \"" + long + "\"]\nmerge = refs/heads/a", "only branches"},
+		{"", "[core]\n" + strings.Repeat("x", 1<<16) + " = x", "only branches"},
+		{"", "[" + strings.Repeat("x", 1<<16) + "]\nx = x", "only branches"},
+		{"", "[alias]" + strings.Repeat("\nx = "+long, 100), "only branches"},
+	} {
+		changes, err := CompareConfigs("/x", []byte(row.before), []byte(row.after))
+		if err != nil || len(changes) != 1 {
+			t.Errorf("%.60q: %d changes, %v", row.after, len(changes), err)
+			continue
+		}
+		c := changes[0]
+		kept := len(c.Name()) + len(strings.Join(c.Was, "")) + len(strings.Join(c.Now, ""))
+		if !strings.Contains(c.Refused, row.want) || kept > 10*maxRefusedText {
+			t.Errorf("%.60q: refused because %q, and %d bytes are kept", row.after, c.Refused, kept)
+		}
+	}
+}
+
 // FuzzConfigEdit: whatever a run leaves in its copy, git reads nothing new in the file on the
 // host but the settings that were offered.
 func FuzzConfigEdit(f *testing.F) {

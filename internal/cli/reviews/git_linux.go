@@ -18,8 +18,12 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// maxGitShown is how many settings the end of a run names.
-const maxGitShown = 8
+// maxGitShown is how many settings the end of a run names, and how many refused ones a
+// review; maxGitListed how many that wait a review names.
+const (
+	maxGitShown  = 8
+	maxGitListed = 100
+)
 
 // waitingGit says after a run which settings of git wait, and which are not taken over.
 func (a *app) waitingGit(r run.Result) {
@@ -29,20 +33,10 @@ func (a *app) waitingGit(r run.Result) {
 			a.Note(command.Cyan, "review", "%d more settings of git wait: holdfast review %s", len(waiting)-i, r.Session)
 			break
 		}
-		a.Note(command.Cyan, "review", "%s waits: holdfast review accept --git %s", text.Line(g.String()), g.ID)
+		a.Note(command.Cyan, "review", "holdfast review accept --git %s takes over %s", g.ID, g)
 	}
-	shown := 0
-	for _, c := range r.GitChanges {
-		if c.Refused == "" {
-			continue
-		}
-		if shown++; shown > maxGitShown {
-			continue
-		}
-		a.Note(command.Yellow, "not kept", "%s", refusedGit(c))
-	}
-	if shown > maxGitShown {
-		a.Note(command.Yellow, "not kept", "%d more settings of git", shown-maxGitShown)
+	for _, line := range refusedGit(review.RefusedGit(r.GitChanges)) {
+		a.Note(command.Yellow, "not kept", "%s", line)
 	}
 }
 
@@ -52,7 +46,7 @@ func OfferGit(world *command.App, r run.Result) []screen.Offer {
 	var shown strings.Builder
 	var ids []string
 	for _, g := range review.GroupGit(r.GitChanges) {
-		fmt.Fprintf(&shown, "%s: %s\n", text.Word(string(g.File)), text.Line(g.String()))
+		fmt.Fprintf(&shown, "%s: %s\n", text.Word(string(g.File)), g)
 		ids = append(ids, g.ID)
 	}
 	if len(ids) == 0 {
@@ -65,13 +59,19 @@ func OfferGit(world *command.App, r run.Result) []screen.Offer {
 	}}
 }
 
-// refusedGit is a line about a setting that is not taken over.
-func refusedGit(c workspace.ConfigChange) string {
-	what := c.Name() + " = " + strings.Join(c.Now, ", ")
-	if len(c.Now) == 0 {
-		what = c.Name() + " was removed"
+// refusedGit are lines about settings that are not taken over.
+func refusedGit(all []workspace.ConfigChange) (lines []string) {
+	for i, c := range all {
+		if i == maxGitShown {
+			return append(lines, fmt.Sprintf("%d more settings of git", len(all)-i))
+		}
+		what := " = " + review.ShowValues(c.Now)
+		if len(c.Now) == 0 {
+			what = " was removed"
+		}
+		lines = append(lines, fmt.Sprintf("%s%s in a copy of %s: %s", text.Word(c.Name()), what, text.Word(string(c.File)), c.Refused))
 	}
-	return text.Line(fmt.Sprintf("%s in a copy of %s: %s", what, c.File, c.Refused))
+	return lines
 }
 
 // showGit prints the settings of git that wait in the workspace of a review.
@@ -83,15 +83,19 @@ func (v *openedReview) showGit(b *strings.Builder) error {
 	if len(waiting) > 0 {
 		fmt.Fprintf(b, "\n%s\n", v.a.Tint(command.Bold, "settings of git that wait: a run made them in its copy of the file"))
 		var ids []string
-		for _, g := range waiting {
-			fmt.Fprintf(b, "  %s  %s  %s\n", g.ID, fileName(v.nameOf(g.File)), text.Line(g.String()))
+		for i, g := range waiting {
+			if i == maxGitListed {
+				fmt.Fprintf(b, "  and %d more: holdfast review --json\n", len(waiting)-i)
+				break
+			}
+			fmt.Fprintf(b, "  %s  %s  %s\n", g.ID, fileName(v.nameOf(g.File)), g)
 			ids = append(ids, g.ID)
 		}
 		all := strings.Join(ids, ",")
 		fmt.Fprintf(b, "%s\n", v.a.Tint(command.Grey, "take them over: holdfast review accept --git "+all+"\nforget them: holdfast review reject --git "+all))
 	}
-	for _, c := range refused {
-		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "not kept:"), refusedGit(c))
+	for _, line := range refusedGit(refused) {
+		fmt.Fprintf(b, "%s %s\n", v.a.Tint(command.Yellow, "not kept:"), line)
 	}
 	return nil
 }
@@ -147,7 +151,7 @@ func (a *app) decideOne(all []review.Reviewed, host policy.Host, id string, d re
 	if err := g.Forget(); err != nil {
 		return err
 	}
-	fmt.Fprintf(a.Stdout, "%sed %s: %s\n", d, text.Word(string(g.File)), text.Line(g.String()))
+	fmt.Fprintf(a.Stdout, "%sed %s: %s\n", d, text.Word(string(g.File)), g)
 	return nil
 }
 

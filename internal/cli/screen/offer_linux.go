@@ -46,11 +46,12 @@ const (
 // neutral ends what a program may have left on in the terminal and what could hide text:
 // a sequence or string without an end, output that waits, the other screen, margins (setting
 // them moves the cursor, which is saved meanwhile), lines that do not wrap, insertion, a
-// cursor that is not seen, colours, other alphabets and bytes; and what is below the cursor
-// (ECMA-48, ISO 2022, xterm's control sequences).
+// cursor that is not seen, colours and what each looks like, other alphabets and bytes; and
+// what is below the cursor (ECMA-48, ISO 2022, xterm's control sequences).
 const neutral = "\x18\x1b\\\x1b[?2026l\x1b[?1047l" +
 	"\x1b7\x1b[?69l\x1b[r\x1b8" +
-	"\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\x0f\x1b(B\x1b%G\x1b[J"
+	"\x1b[?7h\x1b[4l\x1b[?25h\x1b[0m\x0f\x1b(B\x1b%G" +
+	"\x1b]104\x1b\\\x1b]110\x1b\\\x1b]111\x1b\\\x1b[J"
 
 // AskOffers shows offers on the terminal in and asks about them: the one question at the
 // end of a run. Nothing is taken that was not

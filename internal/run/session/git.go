@@ -27,8 +27,16 @@ type gitCopy struct {
 	given  []byte
 }
 
-// maxCopiesRead bounds what is read of copies that were changed, in bytes.
-const maxCopiesRead = 4 << 20
+// maxCopiesRead bounds what is read of copies that were changed, in bytes, and maxGitChanges
+// after how many settings none is compared.
+const (
+	maxCopiesRead = 4 << 20
+	maxGitChanges = 1000
+)
+
+// notInReview is why nothing is offered of a run in review mode: only what it changed in the
+// workspace waits.
+const notInReview = "in a review settings of other repositories are not kept: change them in a run there, without --review"
 
 // gitHeader is the first lines of the user's configuration inside.
 const gitHeader = "# Made by Holdfast from your own configuration of git, without what executes,\n# includes or leads elsewhere. It is private to this run.\n"
@@ -111,7 +119,7 @@ func (s *Session) CollectGit() error {
 				continue
 			}
 			var changes []workspace.ConfigChange
-			if left -= len(after); left < 0 {
+			if left -= len(after); left < 0 || len(s.gitChanges) >= maxGitChanges {
 				return errors.New("what git changed for other repositories in this run is not taken over: it is too much")
 			}
 			if err == nil {
@@ -119,6 +127,11 @@ func (s *Session) CollectGit() error {
 			}
 			if err != nil {
 				return fmt.Errorf("what git changed for %s, and for any after it, in this run is not taken over: %w", c.file, err)
+			}
+			for i := range changes {
+				if s.view != nil {
+					changes[i].Refuse(notInReview)
+				}
 			}
 			s.gitChanges = append(s.gitChanges, changes...)
 		}

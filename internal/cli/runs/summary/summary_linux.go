@@ -136,9 +136,28 @@ func (a *app) settled(r workspace.Report, kept string) {
 		a.Note(command.Yellow, "quarantined", "%s (%s)", text.Line(string(q.Path)), q.Reason)
 	}
 	if kept != "" {
-		a.Note(command.Cyan, "hint", "look at what was quarantined in %s; move it back if you want it", kept)
+		a.Note(command.Cyan, "hint", "look at what was quarantined in %s", text.Word(kept))
+		a.takeBack(r.Quarantined, kept)
 	}
 	for _, f := range r.Flagged {
 		a.Note(command.Yellow, string(f.Change), "%s (%s)", text.Line(string(f.Path)), f.Reason)
+	}
+}
+
+// maxTakeBack is how many commands the end of a run names that take something back.
+const maxTakeBack = 8
+
+// takeBack prints the commands for what is whole in the directory kept: 'holdfast review'
+// takes back what was in the workspace alone.
+func (a *app) takeBack(all []workspace.Quarantined, kept string) {
+	shown := 0
+	for _, q := range all {
+		if q.Cut || !strings.HasPrefix(string(q.Held), kept+"/") {
+			continue
+		}
+		if shown++; shown > maxTakeBack {
+			return
+		}
+		a.Note(command.Cyan, "hint", "take it back if you want it: mv -nT %s %s", text.Word(string(q.Held)), text.Word(string(q.Path)))
 	}
 }
