@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -119,6 +120,11 @@ func Run(a *command.App, t *run.Task) (run.Result, error) {
 	defer signal.Stop(signals)
 	t.Signals = signals
 	messages := &deadlineWriter{to: a.Stderr, late: make(chan struct{})}
+	for _, out := range []io.Writer{t.Streams.Out, t.Streams.Err} {
+		if line, ok := out.(*lineWriter); ok {
+			messages.command = line
+		}
+	}
 	a.Stderr, t.Late = messages, sync.OnceFunc(func() { close(messages.late) })
 	// A run that lasts keeps its heap small; a start does not collect at all (Main).
 	lasting := time.AfterFunc(5*time.Second, func() { debug.SetGCPercent(50) })
@@ -145,6 +151,11 @@ func (a *app) streams() run.Streams {
 	s.InTerminal = inOK && term.IsTerminal(int(in.Fd()))
 	s.OutTerminal = outOK && term.IsTerminal(int(out.Fd()))
 	s.ErrTerminal = errOK && term.IsTerminal(int(errs.Fd()))
+	if s.ErrTerminal && s.OutTerminal { // both are written by the one that is the first
+		s.Out = &lineWriter{Writer: s.Out}
+	} else if s.ErrTerminal {
+		s.Err = &lineWriter{Writer: s.Err}
+	}
 	switch {
 	case s.InTerminal:
 		s.Console = newConsole(in)
