@@ -40,10 +40,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	err = summary.Explain(t.Plan, result, err)
 	var lost *run.OutputError
 	ran := err == nil || errors.As(err, &lost)
-	summary.Write(a.App, t.Plan, result, verbose, ran)
-	if in := a.terminal(t, result); ran && in != nil {
-		summary.Ask(a.App, in, t.Plan, result)
-	}
+	summary.Write(a.App, a.terminal(t, result), t.Plan, result, verbose, ran)
 	if lost != nil {
 		a.Report(err)
 		if result.Exit.Status() == 0 {
