@@ -89,6 +89,7 @@ func TestOfferOnTerminal(t *testing.T) {
 	s.wait(`take over 1 setting of git\? \[y/N/look\]`)
 	s.line("y")
 	s.wait(`accepted .*fork`)
+	s.wait(`outer> `)
 	s.line(`git config remote.fork.url; echo "end"of it`)
 	s.wait(`https://example.org/x.git\r?\nendof it`) // the shell may prompt late
 	s.line(`holdfast run -- sh -c 'git remote add g https://example.org/g; echo x > QWEN.md'`)
@@ -100,9 +101,34 @@ func TestOfferOnTerminal(t *testing.T) {
 	if all := s.shown(); strings.Count(all[strings.LastIndex(all, "files/git]"):], "later:") != 1 {
 		t.Error("the command that decides later is not there once")
 	}
+	if strings.Contains(s.shown(), "accept --git") {
+		t.Error("the command for what was asked is there")
+	}
 	if strings.Contains(s.shown(), "\x1b[2J") {
 		t.Error("an escape sequence of a file reached the terminal")
 	}
+	s.line("exit")
+	s.ended()
+}
+
+// What the question cannot show is named after it, and nothing before it that it offers. A
+// line that the command left open is none of ours.
+func TestOfferOfPart(t *testing.T) {
+	t.Parallel()
+	s := onShell(t)
+	s.line(`holdfast run -- sh -c 'printf "\0" > QWEN.md; echo x > .cursorrules; printf "left"" open"'; echo "end"of it`)
+	s.wait(`left open\r+\n\S*holdfast: quarantined`)
+	s.wait(`take over 1 file that`)
+	if strings.Contains(s.shown(), "take it over: holdfast review") {
+		t.Error("the command for what is asked is there")
+	}
+	s.line("y")
+	s.wait(`applied.* .cursorrules`)
+	s.wait(`later:.*holdfast review \d`)
+	s.wait(`endof it`)
+	s.line(`holdfast run -- sh -c 'echo x > GEMINI.md' < /dev/null; echo "not"asked`)
+	s.wait(`take it over: holdfast review \d`)
+	s.wait(`notasked`)
 	s.line("exit")
 	s.ended()
 }
@@ -233,6 +259,9 @@ func TestOfferOfSettings(t *testing.T) {
 	s.wait(`settings.json: changed`)
 	s.wait(`later:.*holdfast review \d`)
 	s.wait(`outer> `)
+	if strings.Contains(s.shown(), "To look at it") {
+		t.Error("the command for what was asked is there")
+	}
 	if got := settings(); !strings.Contains(got, "Bash") {
 		t.Errorf("the settings are %s", got)
 	}

@@ -17,6 +17,36 @@ func started(n, parent, before uint64, executable string, argv ...string) event.
 	return e
 }
 
+// TestListsOfProcesses: ps reads the environment of each process, also where it prints none.
+func TestListsOfProcesses(t *testing.T) {
+	for _, tt := range []struct {
+		by    event.Event
+		raise bool
+	}{
+		{started(1, 0, 0, "/usr/bin/ps", "ps", "aux"), false},
+		{started(1, 0, 0, "/usr/bin/ps", "ps", "-ef"), false},
+		{started(1, 0, 0, "/usr/bin/ps", "ps", "-A", "-o", "pid=", "-o", "lstart="), false},
+		{started(1, 0, 0, "/usr/bin/ps", "ps", "auxe"), true},
+		{started(1, 0, 0, "/usr/bin/ps", "ps", "-auxe"), true},
+		{started(1, 0, 0, "/usr/bin/ps", "ps", "a", "e"), true},
+		{started(1, 0, 0, "/usr/bin/ps"), true},
+		{started(1, 0, 0, "/home/you/project/ps", "ps", "aux"), true},
+		{started(1, 0, 0, "/usr/bin/cat", "ps", "aux"), true},
+	} {
+		events := []event.Event{tt.by}
+		for n := range 9 {
+			events = append(events, event.Event{Action: event.FileOpen, Object: fmt.Sprintf("/proc/%d/environ", n+1), Verdict: event.Allowed, Process: event.Process{PID: 101, Exec: 1}})
+		}
+		alerts, err := Replay(Config{Place: here}, events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (len(alerts) > 0) != tt.raise {
+			t.Errorf("%s %q raised %s", tt.by.Object, tt.by.Process.Argv, short(alerts))
+		}
+	}
+}
+
 // TestAgentsOwnLogin: an agent that the user started looks for its own login,
 // and a program that imitates it raises an alert.
 func TestAgentsOwnLogin(t *testing.T) {

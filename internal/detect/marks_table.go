@@ -49,7 +49,7 @@ system-log         /var/log /run/log
 memory-file        /dev/shm
 temporary          /tmp /var/tmp /dev/shm
 dependency         node_modules site-packages dist-packages vendor .venv venv .cargo/registry go/pkg/mod .npm/_cacache .cache .pnpm-store bower_components .tox .nox .rustup .m2/repository .gradle/caches
-generated          target build dist out __pycache__ .pytest_cache .mypy_cache .ruff_cache .next .nuxt .turbo .parcel-cache coverage .coverage .gradle .eggs CMakeFiles _build .dart_tool bin obj tmp .git/objects .git/refs .git/logs .git/rebase-merge .git/rebase-apply .hypothesis
+generated          target build dist out __pycache__ .pytest_cache .mypy_cache .ruff_cache .next .nuxt .turbo .parcel-cache coverage .coverage .gradle .eggs CMakeFiles _build .dart_tool bin obj tmp .git/objects .git/refs .git/logs .git/rebase-merge .git/rebase-apply .hypothesis .gocache
 `
 
 // programTable classifies programs: marks, then base names, without a version

@@ -113,7 +113,7 @@ func (a *app) serveMCP(flags *plans.Flags, argv []string, verbose bool) error {
 	defer signal.Stop(pipe)
 	result, err := runs.Run(a.App, t)
 	errs.flush()
-	summary.Write(a.App, t.Plan, result, verbose, err == nil)
+	summary.Write(a.App, nil, t.Plan, result, verbose, err == nil)
 	if n := result.Messages.Dropped; n > 0 {
 		a.Note(command.Yellow, "warning", "%d lines or messages of the server were not passed on; the first was: %s", n, text.Line(result.Messages.First))
 	}

@@ -29,7 +29,7 @@ func (f *Flags) Bind(c *cobra.Command) {
 	set := c.Flags()
 	set.Var((*command.TextFlag)(&f.Profile), "profile", "NAME of the profile: local, ci or production (default local)")
 	set.Var((*command.TextFlag)(&f.Policy), "policy", "policy FILE to use instead of your own")
-	set.Var((*command.TextFlag)(&f.Workspace), "workspace", "DIR that may be changed (default: the repository that you are in)")
+	set.Var((*command.TextFlag)(&f.Workspace), "workspace", "DIR that may be changed (default: nearest with .git or holdfast.yaml)")
 	set.Var((*command.TextFlag)(&f.Preset), "preset", "NAME of an agent's preset, or none (run: default that of CMD)")
 	for _, s := range []struct{ flag, key, metavar, usage string }{
 		{"ro", "filesystem.read", "PATH", "show PATH read-only; may be repeated, like all list flags"},

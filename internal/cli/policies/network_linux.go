@@ -31,7 +31,7 @@ func (a *app) learn(options policy.Options, argv []string, through bool, to stri
 	if err != nil {
 		return err
 	}
-	summary.Write(a.App, t.Plan, result, false, true)
+	summary.Write(a.App, nil, t.Plan, result, false, true)
 	if status := result.Exit.Status(); status != 0 {
 		a.Note(command.Yellow, "warning", "the command ended with status %d; what it would have asked for later is missing from the proposal", status)
 	}

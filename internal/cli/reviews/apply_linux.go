@@ -153,6 +153,8 @@ func (v *openedReview) showApply(r review.Report) error {
 		fmt.Fprintf(w, "%s\n", v.a.Tint(command.Grey, "to go on with a conflict: bring the file back to its base and apply again; or merge by hand what\n'holdfast review cat PATH' prints, and reject the change"))
 	case len(r.Applied)+len(r.Refused) == 0 && n.Accepted == 0 && n.Undecided > 0:
 		fmt.Fprintf(w, "%s\n", v.a.Tint(command.Grey, "nothing is accepted: holdfast review -i, or holdfast review accept PATH"))
+	case n.Undecided > 0: // why the status is 1
+		fmt.Fprintf(w, "%s\n", v.a.Tint(command.Grey, words.Plural(n.Undecided, "change is", "changes are")+" left to decide: holdfast review"))
 	}
 	return w.Flush()
 }

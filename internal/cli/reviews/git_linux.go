@@ -25,9 +25,13 @@ const (
 	maxGitListed = 100
 )
 
-// waitingGit says after a run which settings of git wait, and which are not taken over.
-func (a *app) waitingGit(r run.Result) {
+// waitingGit says after a run which settings of git wait, unless it is about to be asked,
+// and which are not taken over.
+func (a *app) waitingGit(r run.Result, asked bool) {
 	waiting := review.GroupGit(r.GitChanges)
+	if asked {
+		waiting = nil
+	}
 	for i, g := range waiting {
 		if i == maxGitShown {
 			a.Note(command.Cyan, "review", "%d more settings of git wait: holdfast review %s", len(waiting)-i, r.Session)
@@ -53,7 +57,7 @@ func OfferGit(world *command.App, r run.Result) []screen.Offer {
 		return nil
 	}
 	return []screen.Offer{{
-		Key: "git", Text: shown.String(), Later: "holdfast review " + r.Session,
+		Key: gitKey, Text: shown.String(), Later: "holdfast review " + r.Session,
 		What: words.Plural(len(ids), "setting of git", "settings of git"),
 		Take: func() error { return (&app{world}).decideGit(ids, review.Accept) },
 	}}

@@ -113,6 +113,7 @@ type openedReview struct {
 	host    policy.Host
 	by      string
 	here    string // working directory from the workspace; "" at its top, or outside
+	others  int    // of the same workspace, how many wait besides
 }
 
 // missingError means that no review matches, or that several do.
@@ -223,6 +224,11 @@ func (a *app) openReview(ctx context.Context, name string) (*openedReview, error
 	v := &openedReview{a: a, Reviewed: r, host: host, by: host.Name, missing: map[string]bool{}}
 	if paths.Within(string(r.Workspace), dir) {
 		v.here = strings.TrimPrefix(strings.TrimPrefix(dir, string(r.Workspace)), "/")
+	}
+	for _, other := range all {
+		if other.Waits() && other.Workspace == r.Workspace && other.Session != r.Session {
+			v.others++
+		}
 	}
 	return v, v.read(ctx)
 }

@@ -35,6 +35,9 @@ func (v *openedReview) show(all bool) error {
 	if err := v.showGit(&b); err != nil {
 		return err
 	}
+	if v.others > 0 {
+		fmt.Fprintf(&b, "\n%s\n", v.a.Tint(command.Grey, words.Plural(v.others, "other run waits", "other runs wait")+" in this workspace: holdfast review list"))
+	}
 	_, err := io.WriteString(v.a.Stdout, b.String())
 	return err
 }

@@ -11,12 +11,20 @@ import (
 	"holdfast.dev/holdfast/internal/run"
 )
 
-// Waiting says after a run that its changes wait, or where they are listed.
-func Waiting(world *command.App, r run.Result) {
+// What an answer takes alone.
+const (
+	filesKey = "files"
+	gitKey   = "git"
+)
+
+// Waiting says after a run that its changes wait, or where they are listed. What is about
+// to be asked, it leaves to the question.
+func Waiting(world *command.App, r run.Result, asked []screen.Offer) {
 	a := &app{world}
-	a.waitingGit(r)
+	a.waitingGit(r, screen.Offered(asked, gitKey))
 	if r.Viewed == nil || r.Viewed.Dir == "" {
 		switch {
+		case r.Held > 0 && screen.Offered(asked, filesKey): // the question says it
 		case r.Held > 0:
 			a.Note(command.Cyan, "hint", "see what was quarantined, and take it over: holdfast review %s", r.Session)
 		case len(r.Settled.Flagged) > 0 && r.Listed > 0:
@@ -56,11 +64,16 @@ func Offer(ctx context.Context, world *command.App, session string) ([]screen.Of
 	}
 	var shown strings.Builder
 	var list []*review.Change
+	open := 0
 	for _, c := range v.set.Changes {
 		if shown.Len() > screen.MaxText {
 			return nil, v.close
 		}
-		if d, err := v.set.Diff(c); err == nil && isOpen(c) && !d.Binary && !d.Huge && c.History == nil {
+		if !isOpen(c) {
+			continue
+		}
+		open++
+		if d, err := v.set.Diff(c); err == nil && !d.Binary && !d.Huge && c.History == nil {
 			list = append(list, c)
 			v.writeDiff(&shown, c, d)
 		}
@@ -70,7 +83,7 @@ func Offer(ctx context.Context, world *command.App, session string) ([]screen.Of
 	}
 	later := "holdfast review " + session
 	return []screen.Offer{{
-		Key: "files", Text: shown.String(), Later: later,
+		Key: filesKey, Text: shown.String(), Later: later, Part: len(list) < open,
 		What: words.Plural(len(list), "file that programs on this machine obey", "files that programs on this machine obey"),
 		Take: func() error {
 			if err := v.begin(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -39,10 +40,7 @@ func (a *app) run(options policy.Options, argv []string, verbose bool, grace tim
 	err = summary.Explain(t.Plan, result, err)
 	var lost *run.OutputError
 	ran := err == nil || errors.As(err, &lost)
-	summary.Write(a.App, t.Plan, result, verbose, ran)
-	if in := a.terminal(t, result); ran && in != nil {
-		summary.Ask(a.App, in, t.Plan, result)
-	}
+	summary.Write(a.App, a.terminal(t, result), t.Plan, result, verbose, ran)
 	if lost != nil {
 		a.Report(err)
 		if result.Exit.Status() == 0 {
@@ -119,6 +117,11 @@ func Run(a *command.App, t *run.Task) (run.Result, error) {
 	defer signal.Stop(signals)
 	t.Signals = signals
 	messages := &deadlineWriter{to: a.Stderr, late: make(chan struct{})}
+	for _, out := range []io.Writer{t.Streams.Out, t.Streams.Err} {
+		if line, ok := out.(*lineWriter); ok {
+			messages.command = line
+		}
+	}
 	a.Stderr, t.Late = messages, sync.OnceFunc(func() { close(messages.late) })
 	// A run that lasts keeps its heap small; a start does not collect at all (Main).
 	lasting := time.AfterFunc(5*time.Second, func() { debug.SetGCPercent(50) })
@@ -145,6 +148,11 @@ func (a *app) streams() run.Streams {
 	s.InTerminal = inOK && term.IsTerminal(int(in.Fd()))
 	s.OutTerminal = outOK && term.IsTerminal(int(out.Fd()))
 	s.ErrTerminal = errOK && term.IsTerminal(int(errs.Fd()))
+	if s.ErrTerminal && s.OutTerminal { // both are written by the one that is the first
+		s.Out = &lineWriter{Writer: s.Out}
+	} else if s.ErrTerminal {
+		s.Err = &lineWriter{Writer: s.Err}
+	}
 	switch {
 	case s.InTerminal:
 		s.Console = newConsole(in)

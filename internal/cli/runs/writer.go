@@ -5,17 +5,35 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // readerTime is how long messages wait for a reader once the run must be over.
 const readerTime = time.Second
 
+// lineWriter passes on to a terminal what the command writes, and knows whether a line of
+// it is still open.
+type lineWriter struct {
+	io.Writer
+	open atomic.Bool
+}
+
+func (w *lineWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if n > 0 {
+		w.open.Store(p[n-1] != '\n' && p[n-1] != '\r')
+	}
+	return n, err
+}
+
 // deadlineWriter writes messages, and waits for their reader as long as the run may last.
 // Once late is closed it waits readerTime more, and loses what was not taken by then.
+// A message has a line of its own.
 type deadlineWriter struct {
-	to   io.Writer
-	late chan struct{} // closed when the run must be over
+	to      io.Writer
+	late    chan struct{} // closed when the run must be over
+	command *lineWriter   // what else goes to the same terminal; nil where there is none
 
 	mu   sync.Mutex
 	lost bool
@@ -35,6 +53,9 @@ func (p *deadlineWriter) Write(message []byte) (int, error) {
 	}
 	written := make(chan error, 1)
 	own := bytes.Clone(message)
+	if p.command != nil && p.command.open.Swap(false) {
+		own = append([]byte("\r\n"), own...)
+	}
 	go func() {
 		_, err := p.to.Write(own)
 		written <- err

@@ -21,6 +21,7 @@ type Offer struct {
 	What  string       // such as "2 files that programs here obey"
 	Text  string       // all of what would be taken, in lines that are safe on a terminal
 	Later string       // the command that decides later
+	Part  bool         // something waits there that Text does not show
 	Take  func() error // takes what Text shows, and nothing else
 }
 
@@ -68,6 +69,7 @@ func AskOffers(a *command.App, in *os.File, all []Offer) error {
 		}
 	}
 	if len(all) == 0 || text.Len() > MaxText {
+		sayLater(a, all)
 		return nil
 	}
 	io.WriteString(a.Stderr, neutral)
@@ -92,6 +94,9 @@ func AskOffers(a *command.App, in *os.File, all []Offer) error {
 			var errs []error
 			for _, o := range chosen {
 				errs = append(errs, o.Take())
+				if o.Part {
+					rest = append(rest, o)
+				}
 			}
 			sayLater(a, rest)
 			return errors.Join(errs...)
@@ -100,6 +105,12 @@ func AskOffers(a *command.App, in *os.File, all []Offer) error {
 			return nil
 		}
 	}
+}
+
+// Offered reports whether the question is about what has this key. It names the command
+// that decides later, where not all is taken.
+func Offered(all []Offer, key string) bool {
+	return slices.ContainsFunc(all, func(o Offer) bool { return o.Key == key })
 }
 
 // sayLater names the commands that decide about offers that were not taken, each once.

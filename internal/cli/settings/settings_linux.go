@@ -117,6 +117,9 @@ func write(w io.Writer, c *state.Changes, obeyed *state.Obeyed, home string) err
 	return nil
 }
 
+// OfferKey is the answer that takes these changes alone.
+const OfferKey = "settings"
+
 // Offer returns what the run id changed in an agent's copies, to be taken over by one
 // answer; none if that cannot be shown, which 'holdfast agents changes' explains.
 func Offer(ctx context.Context, a *command.App, stateDir, home, preset, id string) []screen.Offer {
@@ -134,7 +137,7 @@ func Offer(ctx context.Context, a *command.App, stateDir, home, preset, id strin
 		return nil
 	}
 	return []screen.Offer{{
-		Key: "settings", Text: shown.String(), Later: "holdfast agents changes " + preset,
+		Key: OfferKey, Text: shown.String(), Later: "holdfast agents changes " + preset,
 		What: words.Plural(len(all[0].Files), "changed file", "changed files") + " of " + text.Word(preset) + "'s settings in your home",
 		Take: func() error { return Apply(a, all, preset, digest) },
 	}}

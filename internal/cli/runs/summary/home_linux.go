@@ -15,15 +15,15 @@ import (
 )
 
 // privateHome says after a run what became of its private home: what waits to be
-// taken over, and what was dropped.
-func (a *app) privateHome(plan policy.Plan, r run.Result) {
-	a.changed(plan, r.Changed)
+// taken over, which may be asked, and what was dropped.
+func (a *app) privateHome(plan policy.Plan, r run.Result, asked bool) {
+	a.changed(plan, r.Changed, asked)
 	a.dropped(plan.Identity.Home, r.Dropped, r.DroppedMore)
 }
 
 // changed names what an agent changed in its copies of the user's settings, and
-// the next command to type.
-func (a *app) changed(plan policy.Plan, c *state.Changes) {
+// the next command to type unless it is about to be asked.
+func (a *app) changed(plan policy.Plan, c *state.Changes, asked bool) {
 	if c == nil || plan.Agent == nil {
 		return
 	}
@@ -35,7 +35,10 @@ func (a *app) changed(plan policy.Plan, c *state.Changes) {
 		}
 		places = append(places, words.Tilde(plan.Identity.Home, f.Place)+" ("+f.Change+")")
 	}
-	line := fmt.Sprintf("%s changed its copy of %s; none of it is in force here. To look at it: holdfast agents changes %s", plan.Agent.Title, strings.Join(places, ", "), c.Preset)
+	line := fmt.Sprintf("%s changed its copy of %s; none of it is in force here", plan.Agent.Title, strings.Join(places, ", "))
+	if !asked {
+		line += ". To look at it: holdfast agents changes " + c.Preset
+	}
 	if len(c.Files) == 0 {
 		line = fmt.Sprintf("%d paths that %s made in its copies were left out. To see which: holdfast agents changes %s", len(c.LeftOut), plan.Agent.Title, c.Preset)
 	}

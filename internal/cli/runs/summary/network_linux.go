@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"slices"
 
 	"holdfast.dev/holdfast/internal/boundary"
 	"holdfast.dev/holdfast/internal/cli/logs/stories"
@@ -22,7 +23,7 @@ func interceptionText(r boundary.Rung) string {
 // refusals says after a run what of the network was refused or did not answer, a
 // line each, and what of the run is new in its workspace.
 func (a *app) refusals(result run.Result) {
-	a.destinations("refused", result.Refused)
+	a.destinations("refused", byHost(result.Refused))
 	a.destinations("unreachable", result.Unreachable)
 	a.ports(result.Ports)
 	a.noteNews(result.New)
@@ -55,6 +56,26 @@ func (a *app) ports(all []int) {
 		}
 		a.Note(command.Cyan, "hint", "nothing inside listens on localhost:%d, for the loopback in there is its own; to reach a service of this machine: --host-port %d", port, port)
 	}
+}
+
+// byHost makes one of the refusals of a host that the same flag would allow: at the ports
+// 80 and 443. It has no port where theirs differ.
+func byHost(all []run.Refusal) []run.Refusal {
+	var hosts []run.Refusal
+	for _, r := range all {
+		i := slices.IndexFunc(hosts, func(h run.Refusal) bool {
+			return r.Flag != "" && h.Flag == r.Flag && h.Name == r.Name && h.Reason == r.Reason && h.Rule == r.Rule
+		})
+		if i < 0 {
+			hosts = append(hosts, r)
+			continue
+		}
+		hosts[i].Count += r.Count
+		if hosts[i].Port != r.Port {
+			hosts[i].Port = 0
+		}
+	}
+	return hosts
 }
 
 // summaryLines is how many destinations of a kind a summary names.

@@ -30,9 +30,15 @@ func lossText(g policy.Guarantee) string {
 	return "ran with %s only as far as this machine keeps it, as --without accepted"
 }
 
-// Write prints after a run what a person must know about it, if anything.
-func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool) {
+// Write prints after a run what a person must know about it, if anything, and asks on the
+// terminal in whether what waits is taken over; in is nil where nobody is to be asked.
+func Write(world *command.App, in *os.File, plan policy.Plan, r run.Result, verbose, ran bool) {
 	a := &app{world}
+	var asked waits.Offers
+	if ran && in != nil {
+		asked = waits.Find(a.App, plan.Identity.Home, r)
+		defer asked.Close()
+	}
 	note := a.Note
 	for _, g := range plan.Accepted {
 		if !ran {
@@ -64,15 +70,11 @@ func Write(world *command.App, plan policy.Plan, r run.Result, verbose, ran bool
 	a.refusals(r)
 	a.files(plan, r)
 	a.consents(r.Asked)
-	a.privateHome(plan, r)
+	a.privateHome(plan, r, asked.Settings())
 	a.settled(r.Settled, r.Kept)
-	waits.Say(a.App, r)
+	waits.Say(a.App, r, asked)
 	a.incomplete(r, ran)
-}
-
-// Ask asks on the terminal in whether what the run left for a decision is taken over.
-func Ask(world *command.App, in *os.File, plan policy.Plan, r run.Result) {
-	waits.Ask(world, in, plan.Identity.Home, r)
+	asked.Ask(a.App, in)
 }
 
 // warnings prints what else went wrong.
