@@ -24,6 +24,7 @@ type Agent struct {
 	Keeps   []string // directories of the host that stay writable
 	Logins  []Login  // token endpoints that are answered outside
 	Missing []string // what the user has to do first, each a sentence; empty when all is there
+	NoLogin []Login  // hosts of credentials that are missing, with Title and what to type
 }
 
 // AgentCopy is a file or a directory of the user's that is copied for the agent. What
@@ -73,7 +74,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 	}
 	out := &Agent{
 		Preset: a.preset.Name, Title: a.preset.Title, Origin: a.preset.Origin, Install: a.preset.Install,
-		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Logins: a.endpoints, Missing: a.missing,
+		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Logins: a.endpoints, Missing: a.missing, NoLogin: a.noLogin,
 	}
 	var errs Errors
 	for _, k := range a.preset.keep {

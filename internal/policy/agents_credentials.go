@@ -177,10 +177,7 @@ func (a *agentPlan) ready(c *offered) string {
 	if c.Source.Kind != "file" {
 		return a.readyByVariable(c)
 	}
-	login := c.login
-	if login == "" {
-		login = "log in once outside"
-	}
+	login := c.toType()
 	path := a.hostPath(c.Source.Value)
 	data, err := readPolicy(path, a.host.UID, false)
 	defer clear(data)
@@ -255,10 +252,8 @@ func (a *agentPlan) readyByVariable(c *offered) string {
 		return ""
 	case a.host.lookup(name) != "":
 		return ""
-	case c.login == "":
-		return missing + "export " + name + "=…"
 	}
-	return missing + c.login
+	return missing + c.toType()
 }
 
 // errNoSecret means that a file has no secret at the named place. It contains nothing

@@ -54,8 +54,37 @@ func TestPresetWithoutLogin(t *testing.T) {
 	if len(p.Agent.Missing) != 1 || !strings.Contains(p.Agent.Missing[0], "codex -c cli_auth_credentials_store=file login") {
 		t.Errorf("missing: %q", p.Agent.Missing)
 	}
+	want := []Login{{Host: HostPort{"api.openai.com", 443}, Title: "Codex", Text: strings.TrimPrefix(p.Agent.Missing[0], "Codex has no credential: ")}}
+	if !slices.Equal(p.Agent.NoLogin, want) {
+		t.Errorf("without a login are %+v", p.Agent.NoLogin)
+	}
 	if told := p.Inside(); strings.Contains(told, "auth.openai.com") {
 		t.Errorf("where nothing passes is told as a host that is reached:\n%s", told)
+	}
+}
+
+// TestHostsWithoutLogin: they are those of what is missing, where the variables of the user
+// moved them, and neither a provider that was not chosen nor a host that serves others.
+func TestHostsWithoutLogin(t *testing.T) {
+	for _, row := range []struct{ preset, env, want string }{
+		{"claude", "", "api.anthropic.com:443"},
+		{"claude", "ANTHROPIC_API_KEY=sk-ant-api03-0123456789abcdef", ""},
+		{"claude", "ANTHROPIC_BASE_URL=https://models.example.org:8443", "models.example.org:8443"},
+		{"claude", "ANTHROPIC_BASE_URL=http://127.0.0.1:4000", ""},
+		{"claude", "AWS_BEARER_TOKEN_BEDROCK=0123456789abcdef0123 CLAUDE_CODE_USE_BEDROCK=1", ""},
+		{"opencode", "OPENAI_API_KEY=sk-0123456789abcdef0123456789abcdef", "api.anthropic.com:443 api.githubcopilot.com:443 generativelanguage.googleapis.com:443 openrouter.ai:443"},
+	} {
+		w := newWorld(t)
+		w.host.Env = strings.Fields(row.env)
+		o := Options{Host: w.host, Preset: row.preset}
+		o.Host.Dir = w.mkdir("home/u/ws")
+		var got []string
+		for _, l := range w.plan(o).Agent.NoLogin {
+			got = append(got, fmt.Sprintf("%s:%d", l.Host.Host, l.Host.Port))
+		}
+		if strings.Join(got, " ") != row.want {
+			t.Errorf("%s, %s: %q", row.preset, row.env, got)
+		}
 	}
 }
 
