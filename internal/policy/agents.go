@@ -56,7 +56,8 @@ type AgentValue struct {
 }
 
 // AgentFile is a file of the run's own. ${NAME} in its content is replaced by a
-// variable inside; if one of them is not set, there is no such file.
+// variable inside, escaped for double quotes of JSON, TOML and YAML; if one of them is not
+// set, there is no such file.
 type AgentFile struct {
 	Path     string // inside; with ~ in a preset, absolute in a plan
 	Content  string
