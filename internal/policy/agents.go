@@ -75,7 +75,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 	}
 	out := &Agent{
 		Preset: a.preset.Name, Title: a.preset.Title, Origin: a.preset.Origin, Install: a.preset.Install,
-		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Logins: a.endpoints, Missing: a.missing, NoLogin: a.noLogin,
+		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Logins: a.endpoints, NoLogin: a.noLogin,
 	}
 	var errs Errors
 	for _, k := range a.preset.keep {
@@ -96,6 +96,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 		}
 		out.Files = append(out.Files, f)
 	}
+	out.Missing = a.missing // also of the paths above
 	p.Agent = out
 	return errs.orNil()
 }

@@ -19,7 +19,7 @@ type agentPlan struct {
 	dir       string // the working directory inside
 	claimed   map[string]bool
 	settings  map[string]setting // variables that the program sets for itself, by name
-	obeyed    []named            // files of the host that decided something: no command may change them
+	obeyed    []obeyed           // files of the host that decided something: no command may change them
 	entries   []Entry
 	missing   []string
 	endpoints []Login
@@ -119,9 +119,9 @@ func (a *agentPlan) brokered() error {
 	none := "" // of the credentials of which any would do, the last that says how to log in
 	for _, c := range a.preset.credentials {
 		switch why := missing[c.Name]; {
-		case why == "" || done[c.Name] || c.when == "" && (chosen || len(done) > 0):
+		case why == "" || done[c.Name]:
 		case c.when == "" && strings.HasPrefix(why, a.preset.Title+" has no credential: "):
-			if none == "" || c.login != "" {
+			if !chosen && len(done) == 0 && (none == "" || c.login != "") {
 				none = why
 			}
 		case !slices.Contains(a.missing, why):
@@ -261,13 +261,19 @@ func slug(dir string) string {
 }
 
 // hostPath is a path of a preset as it is on the host: where a variable of the
-// caller's moved it.
+// caller's moved it. One that is found from the working directory, which is the workspace,
+// is not used, and the run says so.
 func (a *agentPlan) hostPath(text string) string {
 	best := moved{}
 	for _, m := range a.preset.moved {
 		value := a.host.lookup(m.variable)
-		if within(text, m.path) && len(m.path) > len(best.path) && filepath.IsAbs(value) {
+		said := m.variable + " is not an absolute path, and is not used: what runs inside could choose what is there; export it anew"
+		switch {
+		case !within(text, m.path) || value == "":
+		case filepath.IsAbs(value) && len(m.path) > len(best.path):
 			best = m
+		case !filepath.IsAbs(value) && !slices.Contains(a.missing, said):
+			a.missing = append(a.missing, said)
 		}
 	}
 	if best.path == "" {
