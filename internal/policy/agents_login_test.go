@@ -35,7 +35,11 @@ func TestPresetLogin(t *testing.T) {
 	if len(p.Agent.Missing) > 0 {
 		t.Errorf("missing: %q", p.Agent.Missing)
 	}
-	want := []Login{{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: codex -c cli_auth_credentials_store=file login", "app_EMoamEEZ73f0CkXaXp7hrann"}}
+	const text = "codex -c cli_auth_credentials_store=file login"
+	want := []Login{
+		{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: " + text, "app_EMoamEEZ73f0CkXaXp7hrann"},
+		{HostPort{"auth.openai.com", 443}, "/api/accounts/deviceauth/usercode", "", "Codex", text + " outside", ""},
+	}
 	if !slices.Equal(p.Agent.Logins, want) {
 		t.Errorf("logins %+v", p.Agent.Logins)
 	}
@@ -48,7 +52,7 @@ func TestPresetWithoutLogin(t *testing.T) {
 	o := Options{Host: w.host, Preset: "codex"}
 	o.Host.Dir = w.mkdir("home/u/ws")
 	p := w.plan(o)
-	if len(p.Credentials) > 0 || len(p.Agent.Logins) != 1 || p.Agent.Logins[0].Credential != "" {
+	if len(p.Credentials) > 0 || len(p.Agent.Logins) != 2 || p.Agent.Logins[0].Credential != "" {
 		t.Errorf("%+v, %+v", p.Credentials, p.Agent.Logins)
 	}
 	if len(p.Agent.Missing) != 1 || !strings.Contains(p.Agent.Missing[0], "codex -c cli_auth_credentials_store=file login") {
