@@ -54,8 +54,11 @@ func (b *Broker) Consent(ctx context.Context, credential string, use Use) (conte
 	return context.WithValue(ctx, consentKey{}, &priorConsent{credential, use, ruling, before}), ruling, nil
 }
 
-func (b *Broker) wantsConsent() bool {
-	return b.config.Gate != nil && (b.config.Wants == nil || b.config.Wants(event.KindCredential))
+func (b *Broker) wantsConsent() bool { return b.wants(event.KindCredential) }
+
+// wants reports whether rules of consent can be about a kind.
+func (b *Broker) wants(k event.Kind) bool {
+	return b.config.Gate != nil && (b.config.Wants == nil || b.config.Wants(k))
 }
 
 // ask asks about a use, unless it was asked about before. It does not ask about

@@ -19,6 +19,9 @@ const insideAgain = 3600
 // Renew answers what a program sent to the token endpoint of a credential's login. What
 // it gets are placeholders, or the error of the provider: nothing else of its answer
 // comes inside. It returns nil for a request that is no renewal with the placeholder.
+//
+// If rules of consent can be about requests or credentials, nothing is asked of the
+// provider here, but when the token is used: after the answer about that use.
 func (b *Broker) Renew(ctx context.Context, credential string, request []byte) (status int, answer []byte) {
 	h := b.holders[credential]
 	if h == nil || h.placeholders.refresh == "" {
@@ -36,7 +39,11 @@ func (b *Broker) Renew(ctx context.Context, credential string, request []byte) (
 		fields["id_token"] = h.placeholders.id
 	}
 	status = http.StatusOK
-	if err := h.ready(ctx); err != nil {
+	var err error
+	if !b.wantsConsent() && !b.wants(event.KindRequest) {
+		err = h.ready(ctx)
+	}
+	if err != nil {
 		status, fields = http.StatusServiceUnavailable, map[string]any{"error": "temporarily_unavailable", "error_description": "holdfast: " + err.Error()}
 		var no *renewalRefused
 		if errors.As(err, &no) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -130,5 +131,40 @@ func TestRefusalWithStatus200(t *testing.T) {
 	}
 	if *asked != 1 {
 		t.Errorf("asked %d times", *asked)
+	}
+}
+
+// TestRenewalWaitsForConsent: where a human is asked about the use of a login, the program's
+// own renewal asks nothing of the provider, and the use does after the answer.
+func TestRenewalWaitsForConsent(t *testing.T) {
+	for _, row := range []struct {
+		kind  event.Kind
+		waits bool
+	}{{event.KindCredential, true}, {event.KindRequest, true}, {event.KindExec, false}} {
+		a := newAccount(t, -time.Hour)
+		answer := event.Ruling{Verdict: event.Denied, Reason: "not today"}
+		b, err := New(Config{Credentials: []policy.Credential{a.credential()}, Now: a.clock.now, Client: a.server.Client(),
+			Gate: verdictOf(func(event.Attempt) event.Ruling { return answer }), Wants: func(k event.Kind) bool { return k == row.kind }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { b.Close() })
+		if status, answer := b.Renew(t.Context(), "account", a.asked(b)); status != 200 || jsonText(answer, "refresh_token") != jsonText(a.asked(b), "refresh_token") {
+			t.Errorf("%s: %d %s", row.kind, status, answer)
+		}
+		if !row.waits {
+			a.renewals(1)
+			continue
+		}
+		a.renewals(0)
+		if row.kind == event.KindCredential {
+			if _, err := taken(b); err == nil || !strings.Contains(err.Error(), "not today") {
+				t.Errorf("got %v", err)
+			}
+			a.renewals(0)
+			answer = event.Ruling{Verdict: event.Allowed}
+		}
+		a.accepted(b)
+		a.renewals(1)
 	}
 }

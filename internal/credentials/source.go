@@ -85,7 +85,7 @@ func newSource(c policy.Credential, config Config, variables []string) (source, 
 // optionsOf are the options that a kind accepts. Others are refused: what a
 // user puts there by mistake may be the secret.
 var optionsOf = map[string][]string{
-	kindFile:   {"key", "profile", "variable"},
+	kindFile:   {"key", "profile", "variable", "where"},
 	kindVault:  {"address", "field", "namespace", "token-file"},
 	kindGitHub: {"api", "app-id", "installation-id", "key-file", "permissions", "repositories"},
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // reach says which rules lead to a range of addresses.
@@ -24,25 +26,6 @@ type addressClass struct {
 
 func class(prefix string, reach reach, words string) addressClass {
 	return addressClass{prefix: netip.MustParsePrefix(prefix), words: words, reach: reach}
-}
-
-// metadata are services of clouds that hand out credentials to any caller on the right
-// machine, each at an address of its own. They are refused to every rule: a rule with
-// internal: true is written for a service of the user's network, and a name in it that
-// an attacker makes resolve to one of these would give away the machine's own rights.
-var metadata = []addressClass{
-	class("169.254.169.254/32", never, "the metadata service of most clouds"),
-	class("169.254.170.2/32", never, "the credential service of AWS ECS"),
-	class("169.254.170.23/32", never, "the credential service of AWS EKS"),
-	class("169.254.0.23/32", never, "the metadata service of Tencent Cloud"),
-	class("169.254.42.42/32", never, "the metadata service of Scaleway"),
-	class("100.100.100.200/32", never, "the metadata service of Alibaba Cloud"),
-	class("168.63.129.16/32", never, "the host service of Azure"),
-	class("192.0.0.192/32", never, "the metadata service of Oracle Cloud"),
-	class("fd00:ec2::/32", never, "the metadata range of AWS"),
-	class("fd20:ce::254/128", never, "the metadata service of Google Cloud"),
-	class("fd00:42::42/128", never, "the metadata service of Scaleway"),
-	class("fd00:a9fe:a9fe::/48", never, "the metadata range of Akamai Cloud"),
 }
 
 // special are the ranges of the IANA special-purpose address registries (RFC 6890) that
@@ -118,9 +101,9 @@ func classify(a netip.Addr) (reach, string) {
 	if !a.IsValid() {
 		return never, "no address"
 	}
-	for _, c := range metadata {
-		if c.prefix.Contains(a) {
-			return c.reach, c.words
+	for _, c := range policy.MetadataRanges {
+		if c.Prefix.Contains(a) {
+			return never, c.Words
 		}
 	}
 	if reach, words, ok := classifyEmbedded(a); ok {

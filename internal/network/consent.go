@@ -241,7 +241,13 @@ func (e *Engine) refuseUnknown(d Destination) *Refusal {
 	if _, err := netip.ParseAddr(d.Name); err == nil && !e.rules.Load().Knows(d.Name) {
 		reason = noName
 	}
-	r := e.refuse(d, reason, func(r *refused) { r.Rule = rule })
+	opts := []refusalOption{func(r *refused) { r.Rule = rule }}
+	for _, l := range e.config.NoLogin {
+		if l.Host == (policy.HostPort{Host: d.Name, Port: d.Port}) && !e.rules.Load().Knows(d.Name) {
+			reason, opts = "no rule allows it, for "+l.Title+" has no login: "+l.Text, []refusalOption{unflagged}
+		}
+	}
+	r := e.refuse(d, reason, opts...)
 	return &r
 }
 

@@ -243,7 +243,10 @@ func (s *nameServer) findName(name, kind string, qtype uint16) dnsAnswer {
 	} else {
 		f = s.turnAway(name, qtype)
 	}
-	f.ede, f.text = dns.ExtendedErrorCodeBlocked, fmt.Sprintf("holdfast: %s; to allow it: %s", reason, flagFor(name, 0))
+	f.ede, f.text = dns.ExtendedErrorCodeBlocked, "holdfast: "+reason
+	if flag := flagFor(name, 0); flag != "" {
+		f.text += "; to allow it: " + flag
+	}
 	f.seen = &nameQuery{Name: name, Type: kind, Reason: reason, Rule: nearest, Flagged: true}
 	return f
 }

@@ -103,6 +103,7 @@ func TestNamesAreAnswered(t *testing.T) {
 		{"no zone transfer", "allowed.test.", dns.TypeAXFR, dns.RcodeRefused, 0, "type", ""},
 
 		{"an unknown name does not exist", "denied.test.", dns.TypeA, dns.RcodeNameError, 0, "--allow denied.test", "no rule allows it"},
+		{"no flag for a metadata service", "metadata.google.internal.", dns.TypeA, dns.RcodeNameError, 0, policy.NoMetadata, policy.NoMetadata},
 		{"neither for other types", "denied.test.", dns.TypeTXT, dns.RcodeNameError, 0, "--allow denied.test", "no rule allows it"},
 		{"a service of an allowed name does not exist, which is no refusal", "_https._tcp.allowed.test.", dns.TypeSRV, dns.RcodeNameError, 0, "", "answered"},
 		{"a service of another name is one", "_https._tcp.denied.test.", dns.TypeSRV, dns.RcodeNameError, 0, "no rule", "no rule allows it"},
@@ -142,7 +143,7 @@ func TestNamesAreAnswered(t *testing.T) {
 				t.Errorf("the authority section is %v", m.Ns)
 			}
 			ede := edeOf(m)
-			if (ede == nil) != (tt.says == "") || ede != nil && (ede.InfoCode != 15 || !strings.Contains(ede.ExtraText, tt.says)) {
+			if (ede == nil) != (tt.says == "") || ede != nil && (ede.InfoCode != 15 || (!strings.Contains(ede.ExtraText, tt.says) || tt.says == policy.NoMetadata && strings.Contains(ede.ExtraText, "allow it:"))) {
 				t.Errorf("the extended error is %v, want %q", ede, tt.says)
 			}
 			got := ""

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"holdfast.dev/holdfast/internal/floor/text"
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // What a ledger keeps at most; a program that asks for names at random can fill
@@ -146,7 +147,7 @@ func (e *Engine) Observations() []Observation {
 func flagFor(name string, port int) string {
 	addr, err := netip.ParseAddr(name)
 	if err != nil {
-		if normal, err := Normalize(name); err != nil || normal != name {
+		if normal, err := Normalize(name); err != nil || normal != name || policy.IsMetadata(name) {
 			return ""
 		}
 		if port == 0 || port == 80 || port == 443 {

@@ -20,6 +20,7 @@ type Config struct {
 	Packets     Packets        // further name queries; nil for none. Its owner ends it before Close, which waits for that
 	Authority   *Authority     // issues certificates where TLS is terminated; nil when no rule needs it
 	Credentials Credentials    // nil for none
+	NoLogin     []policy.Login // hosts that no rule allows, because the program's credential is missing
 	Logins      []policy.Login // token endpoints that are answered here; each is also in a rule of Allow
 	Decoys      Decoys         // honeytokens; nil for none
 	Sink        event.Sink     // nil for none; an error from it closes the connection that it was about

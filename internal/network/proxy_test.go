@@ -66,6 +66,8 @@ func TestTheProxyRefuses(t *testing.T) {
 		high        bool
 	}{
 		{"a name that no rule allows", "CONNECT b.test:443 HTTP/1.1\r\n\r\n", "HTTP/1.1 403 ", "no rule allows it", false},
+		{"a metadata service", "CONNECT metadata.google.internal:80 HTTP/1.1\r\n\r\n", "HTTP/1.1 403 ", policy.NoMetadata, false},
+		{"one below", "CONNECT x.metadata.google.internal:8080 HTTP/1.1\r\n\r\n", "HTTP/1.1 403 ", policy.NoMetadata, false},
 		{"another port", "CONNECT a.example.org:23 HTTP/1.1\r\n\r\n", "HTTP/1.1 403 ", "port 23 is not allowed", false},
 		{"an upstream that is not there", "CONNECT a.example.org:22 HTTP/1.1\r\n\r\n", "HTTP/1.1 502 ", "", false},
 		{"the host's loopback", "CONNECT 127.0.0.1:5432 HTTP/1.1\r\n\r\n", "HTTP/1.1 403 ", "host ports", false},
@@ -126,7 +128,7 @@ func TestTheProxyRefuses(t *testing.T) {
 				}
 				return
 			}
-			if len(rs) != 1 || !strings.Contains(rs[0].Reason, tt.reason) || rs[0].High != tt.high || tt.high && rs[0].Flag != "" {
+			if len(rs) != 1 || !strings.Contains(rs[0].Reason, tt.reason) || rs[0].High != tt.high || (tt.high || tt.reason == policy.NoMetadata) && rs[0].Flag != "" {
 				t.Errorf("refusals %+v, want %q, high %v", rs, tt.reason, tt.high)
 			}
 		})

@@ -296,6 +296,9 @@ func (r *Rules) nearest(name string, port int) (reason, rule string) {
 	if isSuffix := r.below[name]; len(isSuffix) > 0 {
 		return fmt.Sprintf("*.%s allows what is below it, not the name itself", name), isSuffix[0].Origin.String()
 	}
+	if policy.IsMetadata(name) {
+		return policy.NoMetadata, ""
+	}
 	if near := r.neighbour(name); near != nil {
 		return fmt.Sprintf("no rule allows it; %s is allowed", near.Host), near.Origin.String()
 	}

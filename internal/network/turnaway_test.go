@@ -120,6 +120,31 @@ func TestStatusLine(t *testing.T) {
 	}
 }
 
+// TestRefusedWithoutLogin: for the host of a login that is missing, a program reads what to
+// type, and no flag that would not help. Another port, and a host that a rule names, are
+// refused as any other.
+func TestRefusedWithoutLogin(t *testing.T) {
+	w, config := refusing(t, func(c *Config) {
+		for _, name := range []string{"denied.example.org", "far.test"} {
+			c.NoLogin = append(c.NoLogin, policy.Login{Host: policy.HostPort{Host: name, Port: 443}, Title: "Forge", Text: "forge login"})
+		}
+	})
+	const want = "holdfast refused denied.example.org:443: no rule allows it, for Forge has no login: forge login\n"
+	c := tls.Client(connect(t, w.doorTo("denied.example.org", 443)), config)
+	send(t, c, "GET / HTTP/1.1\r\nHost: denied.example.org\r\n\r\n")
+	if got, err := io.ReadAll(c); err != nil || !strings.HasSuffix(string(got), "\r\n\r\n"+want) {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if r := w.refused("denied.example.org"); r.Flag != "" {
+		t.Errorf("refused is %+v", r)
+	}
+	for place, want := range map[string]string{"denied.example.org:80": "no rule allows it; to allow it", "far.test:443": "port 443 is not allowed, only 22 (holdfast.yaml:22); to allow it"} {
+		if got, err := roundTrip(t, w.proxy, "CONNECT "+place+" HTTP/1.1\r\n\r\n"); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s: read %q, %v", place, got, err)
+		}
+	}
+}
+
 // TestRefusedSSH reads the reason in the message by which a server of ssh ends a
 // connection.
 func TestRefusedSSH(t *testing.T) {

@@ -24,6 +24,7 @@ type Agent struct {
 	Keeps   []string // directories of the host that stay writable
 	Logins  []Login  // token endpoints that are answered outside
 	Missing []string // what the user has to do first, each a sentence; empty when all is there
+	NoLogin []Login  // hosts of credentials that are missing, with Title and what to type
 }
 
 // AgentCopy is a file or a directory of the user's that is copied for the agent. What
@@ -55,7 +56,8 @@ type AgentValue struct {
 }
 
 // AgentFile is a file of the run's own. ${NAME} in its content is replaced by a
-// variable inside; if one of them is not set, there is no such file.
+// variable inside, escaped for double quotes of JSON, TOML and YAML; if one of them is not
+// set, there is no such file.
 type AgentFile struct {
 	Path     string // inside; with ~ in a preset, absolute in a plan
 	Content  string
@@ -73,7 +75,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 	}
 	out := &Agent{
 		Preset: a.preset.Name, Title: a.preset.Title, Origin: a.preset.Origin, Install: a.preset.Install,
-		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Logins: a.endpoints, Missing: a.missing,
+		Sandbox: a.preset.Sandbox, Trust: a.preset.trust, Logins: a.endpoints, NoLogin: a.noLogin,
 	}
 	var errs Errors
 	for _, k := range a.preset.keep {
@@ -94,6 +96,7 @@ func (p *Plan) agent(e Effective, v *view) error {
 		}
 		out.Files = append(out.Files, f)
 	}
+	out.Missing = a.missing // also of the paths above
 	p.Agent = out
 	return errs.orNil()
 }

@@ -19,10 +19,11 @@ type agentPlan struct {
 	dir       string // the working directory inside
 	claimed   map[string]bool
 	settings  map[string]setting // variables that the program sets for itself, by name
-	obeyed    []named            // files of the host that decided something: no command may change them
+	obeyed    []obeyed           // files of the host that decided something: no command may change them
 	entries   []Entry
 	missing   []string
 	endpoints []Login
+	noLogin   []Login
 	other     string // why a login of the program cannot be used: it is at another host
 }
 
@@ -89,9 +90,9 @@ func (a *agentPlan) brokered() error {
 		return err
 	}
 	done, missing := map[string]bool{}, map[string]string{}
-	chosen := false // a provider was chosen by a variable, so the others are not missed
+	chosen := false // a provider was chosen by a variable, so those after it are not used
 	for _, c := range a.preset.credentials {
-		if !a.wanted(&c) {
+		if !a.wanted(&c) || chosen && c.when == "" {
 			continue
 		}
 		chosen = chosen || c.when != ""
@@ -114,12 +115,13 @@ func (a *agentPlan) brokered() error {
 		}
 	}
 	a.logins()
+	a.withoutLogin(missing, done, places)
 	none := "" // of the credentials of which any would do, the last that says how to log in
 	for _, c := range a.preset.credentials {
 		switch why := missing[c.Name]; {
-		case why == "" || done[c.Name] || c.when == "" && (chosen || len(done) > 0):
+		case why == "" || done[c.Name]:
 		case c.when == "" && strings.HasPrefix(why, a.preset.Title+" has no credential: "):
-			if none == "" || c.login != "" {
+			if !chosen && len(done) == 0 && (none == "" || c.login != "") {
 				none = why
 			}
 		case !slices.Contains(a.missing, why):
@@ -195,16 +197,7 @@ func endpointPlace(text string) (provider, error) {
 // service is the user's own.
 func (a *agentPlan) broker(o *offered, places map[string]provider) {
 	c := o.Credential
-	var hosts []HostPort
-	for _, h := range c.Hosts {
-		p, moved := places[h.Host]
-		switch {
-		case !moved:
-			hosts = append(hosts, h)
-		case !p.local && !slices.Contains(hosts, p.host):
-			hosts = append(hosts, p.host)
-		}
-	}
+	hosts := placed(c.Hosts, places)
 	if len(hosts) == 0 {
 		for _, name := range c.placeholders() {
 			a.set(name, dummyKey(c.Shape), c.Origin)
@@ -221,6 +214,21 @@ func (a *agentPlan) broker(o *offered, places map[string]provider) {
 		c.Inside = &inside
 	}
 	a.entries = append(a.entries, Entry{Key: "credentials", Value: c.Name, Credential: &c, Origin: c.Origin, Base: "/"})
+}
+
+// placed are hosts of a provider where the caller's variables moved them, without
+// services of this machine.
+func placed(hosts []HostPort, places map[string]provider) (out []HostPort) {
+	for _, h := range hosts {
+		p, moved := places[h.Host]
+		switch {
+		case !moved:
+			out = append(out, h)
+		case !p.local && !slices.Contains(out, p.host):
+			out = append(out, p.host)
+		}
+	}
+	return out
 }
 
 // dummyKey is a value that only its program takes for a key.
@@ -253,13 +261,19 @@ func slug(dir string) string {
 }
 
 // hostPath is a path of a preset as it is on the host: where a variable of the
-// caller's moved it.
+// caller's moved it. One that is found from the working directory, which is the workspace,
+// is not used, and the run says so.
 func (a *agentPlan) hostPath(text string) string {
 	best := moved{}
 	for _, m := range a.preset.moved {
 		value := a.host.lookup(m.variable)
-		if within(text, m.path) && len(m.path) > len(best.path) && filepath.IsAbs(value) {
+		said := m.variable + " is not an absolute path, and is not used: what runs inside could choose what is there; export it anew"
+		switch {
+		case !within(text, m.path) || value == "":
+		case filepath.IsAbs(value) && len(m.path) > len(best.path):
 			best = m
+		case !filepath.IsAbs(value) && !slices.Contains(a.missing, said):
+			a.missing = append(a.missing, said)
 		}
 	}
 	if best.path == "" {

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -25,7 +26,7 @@ func (a *agentPlan) awsSource(o *offered) (why string) {
 		o.Source = CredentialSource{Kind: "env", Value: awsVariables[0]}
 		return ""
 	}
-	given, why := a.filesGiven(awsFileVariables[:]...)
+	given, why := a.filesGiven(o.Origin, awsFileVariables[:]...)
 	if why != "" {
 		return why
 	}
@@ -40,12 +41,10 @@ func (a *agentPlan) awsSource(o *offered) (why string) {
 	}
 	for _, file := range files {
 		if _, err := os.Lstat(file); err == nil {
-			given = append(given, file)
+			given = append(given, obeyed{named{file, o.Origin}, ""})
 		}
 	}
-	for _, file := range given { // by which the source may execute something on the host
-		a.obeyed = append(a.obeyed, named{file, o.Origin})
-	}
+	a.obeyed = append(a.obeyed, given...) // by them the source may execute something on the host
 	if len(keys)+len(config) == 0 {
 		return "the AWS profile " + printable(profile) + " is not in ~/.aws/config or ~/.aws/credentials"
 	}
@@ -68,15 +67,16 @@ var awsFileVariables = [2]string{"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE
 // filesGiven are the files that variables name: those of the program's settings, and
 // those of the caller's environment, which a command on the host gets. why says what is
 // wrong with one; "" for nothing.
-func (a *agentPlan) filesGiven(variables ...string) (files []string, why string) {
+func (a *agentPlan) filesGiven(at Origin, variables ...string) (files []obeyed, why string) {
 	for _, name := range variables {
 		for _, file := range []string{a.lookup(name), a.host.lookup(name)} {
+			given := obeyed{named{file, at}, name}
 			switch {
-			case file == "":
+			case file == "" || slices.Contains(files, given):
 			case !wholePath(file):
-				return nil, name + " is not an absolute path without .."
+				return nil, name + " is not an absolute path without .., and what runs inside could choose the file; export it anew with one outside of the workspace"
 			default:
-				files = append(files, file)
+				files = append(files, given)
 			}
 		}
 	}

@@ -177,10 +177,7 @@ func (a *agentPlan) ready(c *offered) string {
 	if c.Source.Kind != "file" {
 		return a.readyByVariable(c)
 	}
-	login := c.login
-	if login == "" {
-		login = "log in once outside"
-	}
+	login := c.toType()
 	path := a.hostPath(c.Source.Value)
 	data, err := readPolicy(path, a.host.UID, false)
 	defer clear(data)
@@ -194,6 +191,9 @@ func (a *agentPlan) ready(c *offered) string {
 	secret, err := SecretIn(data, c.Source.Options)
 	defer clear(secret)
 	var other errOther
+	if errors.As(err, &other) && c.login != "" {
+		return fmt.Sprintf("%s: the login in %s cannot be used: %v; %s", a.preset.Title, printable(path), err, login)
+	}
 	if errors.As(err, &other) {
 		a.other = fmt.Sprintf("that in %s cannot be used: %v; ", printable(path), err)
 		return a.preset.Title + " has no credential: " + a.other + login
@@ -225,20 +225,21 @@ func (a *agentPlan) ready(c *offered) string {
 func (a *agentPlan) readyByVariable(c *offered) string {
 	missing := a.preset.Title + " has no credential: "
 	if c.Source.Kind == "command" {
+		var files []obeyed
+		if c.Source.Argv[0] == "gcloud" { // takes this before its own
+			var why string
+			if files, why = a.filesGiven(c.Origin, "GOOGLE_APPLICATION_CREDENTIALS"); why != "" {
+				return missing + why
+			}
+		}
 		path := a.hostPath(c.loginFile)
 		if _, err := os.Lstat(path); err != nil || !a.hasProgram(c.Source.Argv[0]) {
 			return missing + a.other + c.login
 		}
-		var files []string
-		if c.Source.Argv[0] == "gcloud" { // takes this before its own
-			var why string
-			if files, why = a.filesGiven("GOOGLE_APPLICATION_CREDENTIALS"); why != "" {
-				return missing + why
-			}
+		if !slices.ContainsFunc(files, func(o obeyed) bool { return o.path == path }) {
+			files = append(files, obeyed{named{path, c.Origin}, ""})
 		}
-		for _, file := range append(files, path) { // the command is executed on the host
-			a.obeyed = append(a.obeyed, named{file, c.Origin})
-		}
+		a.obeyed = append(a.obeyed, files...) // the command is executed on the host
 		return ""
 	}
 	if c.Source.Kind == awsKeys {
@@ -255,10 +256,8 @@ func (a *agentPlan) readyByVariable(c *offered) string {
 		return ""
 	case a.host.lookup(name) != "":
 		return ""
-	case c.login == "":
-		return missing + "export " + name + "=…"
 	}
-	return missing + c.login
+	return missing + c.toType()
 }
 
 // errNoSecret means that a file has no secret at the named place. It contains nothing
@@ -282,14 +281,16 @@ func SecretIn(data []byte, options map[string]string) ([]byte, error) {
 	if key == "" {
 		return bytes.Clone(data), nil
 	}
+	if way, want, ok := strings.Cut(options["where"], "="); ok {
+		if is, err := valueIn(data, way); err != nil {
+			return nil, err
+		} else if is != want {
+			return nil, errOther(way + " is not " + want)
+		}
+	}
 	value, err := valueIn(data, key)
 	if err != nil {
 		return nil, err
-	}
-	if way, want, ok := strings.Cut(options["where"], "="); ok {
-		if is, err := valueIn(data, way); err != nil || is != want {
-			return nil, errOther(way + " is not " + want)
-		}
 	}
 	switch v := value.(type) {
 	case string:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -176,6 +177,38 @@ func (a *agentPlan) logins() {
 		l.Title = a.preset.Title
 		a.answer(l.Login, l.origin)
 	}
+}
+
+// withoutLogin notes the hosts of which a credential is missing. A host of which the
+// program needs some paths serves others, too: there the rule is what is missing.
+func (a *agentPlan) withoutLogin(missing map[string]string, done map[string]bool, places map[string]provider) {
+	for _, c := range a.preset.credentials {
+		if missing[c.Name] == "" || done[c.Name] || len(c.Paths) > 0 {
+			continue
+		}
+		for _, h := range placed(a.hostsOf(&c), places) {
+			l := Login{Host: h, Title: a.preset.Title, Text: c.toType()}
+			at := slices.IndexFunc(a.noLogin, func(have Login) bool { return have.Host == h })
+			switch {
+			case len(c.pathsAt[h]) > 0:
+			case at < 0:
+				a.noLogin = append(a.noLogin, l)
+			case c.login != "":
+				a.noLogin[at] = l
+			}
+		}
+	}
+}
+
+// toType is what to type to have a credential.
+func (o *offered) toType() string {
+	switch {
+	case o.login != "":
+		return o.login
+	case o.Source.Kind == "env":
+		return "export " + o.Source.Value + "=…"
+	}
+	return "log in once outside"
 }
 
 // answer lets requests reach the answer at an endpoint.

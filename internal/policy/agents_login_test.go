@@ -35,7 +35,11 @@ func TestPresetLogin(t *testing.T) {
 	if len(p.Agent.Missing) > 0 {
 		t.Errorf("missing: %q", p.Agent.Missing)
 	}
-	want := []Login{{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: codex -c cli_auth_credentials_store=file login", "app_EMoamEEZ73f0CkXaXp7hrann"}}
+	const text = "codex -c cli_auth_credentials_store=file login"
+	want := []Login{
+		{HostPort{"auth.openai.com", 443}, "/oauth/token", "openai", "Codex", "log in once outside: " + text, "app_EMoamEEZ73f0CkXaXp7hrann"},
+		{HostPort{"auth.openai.com", 443}, "/api/accounts/deviceauth/usercode", "", "Codex", text + " outside", ""},
+	}
 	if !slices.Equal(p.Agent.Logins, want) {
 		t.Errorf("logins %+v", p.Agent.Logins)
 	}
@@ -48,14 +52,43 @@ func TestPresetWithoutLogin(t *testing.T) {
 	o := Options{Host: w.host, Preset: "codex"}
 	o.Host.Dir = w.mkdir("home/u/ws")
 	p := w.plan(o)
-	if len(p.Credentials) > 0 || len(p.Agent.Logins) != 1 || p.Agent.Logins[0].Credential != "" {
+	if len(p.Credentials) > 0 || len(p.Agent.Logins) != 2 || p.Agent.Logins[0].Credential != "" {
 		t.Errorf("%+v, %+v", p.Credentials, p.Agent.Logins)
 	}
 	if len(p.Agent.Missing) != 1 || !strings.Contains(p.Agent.Missing[0], "codex -c cli_auth_credentials_store=file login") {
 		t.Errorf("missing: %q", p.Agent.Missing)
 	}
+	want := []Login{{Host: HostPort{"api.openai.com", 443}, Title: "Codex", Text: strings.TrimPrefix(p.Agent.Missing[0], "Codex has no credential: ")}}
+	if !slices.Equal(p.Agent.NoLogin, want) {
+		t.Errorf("without a login are %+v", p.Agent.NoLogin)
+	}
 	if told := p.Inside(); strings.Contains(told, "auth.openai.com") {
 		t.Errorf("where nothing passes is told as a host that is reached:\n%s", told)
+	}
+}
+
+// TestHostsWithoutLogin: they are those of what is missing, where the variables of the user
+// moved them, and neither a provider that was not chosen nor a host that serves others.
+func TestHostsWithoutLogin(t *testing.T) {
+	for _, row := range []struct{ preset, env, want string }{
+		{"claude", "", "api.anthropic.com:443"},
+		{"claude", "ANTHROPIC_API_KEY=sk-ant-api03-0123456789abcdef", ""},
+		{"claude", "ANTHROPIC_BASE_URL=https://models.example.org:8443", "models.example.org:8443"},
+		{"claude", "ANTHROPIC_BASE_URL=http://127.0.0.1:4000", ""},
+		{"claude", "AWS_BEARER_TOKEN_BEDROCK=0123456789abcdef0123 CLAUDE_CODE_USE_BEDROCK=1", ""},
+		{"opencode", "OPENAI_API_KEY=sk-0123456789abcdef0123456789abcdef", "api.anthropic.com:443 api.githubcopilot.com:443 generativelanguage.googleapis.com:443 openrouter.ai:443"},
+	} {
+		w := newWorld(t)
+		w.host.Env = strings.Fields(row.env)
+		o := Options{Host: w.host, Preset: row.preset}
+		o.Host.Dir = w.mkdir("home/u/ws")
+		var got []string
+		for _, l := range w.plan(o).Agent.NoLogin {
+			got = append(got, fmt.Sprintf("%s:%d", l.Host.Host, l.Host.Port))
+		}
+		if strings.Join(got, " ") != row.want {
+			t.Errorf("%s, %s: %q", row.preset, row.env, got)
+		}
 	}
 }
 
@@ -95,13 +128,15 @@ func TestPresetLoginOfACommand(t *testing.T) {
 		{"outside", "CLOUDSDK_CONFIG=ROOT/outside", ""},
 		{"its directory in the workspace", "CLOUDSDK_CONFIG=ROOT/home/u/ws", "in view inside"},
 		{"its file outside", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/outside/key.json", ""},
-		{"its file in the workspace", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/home/u/ws/key.json", "in view inside"},
+		{"a file that is not there", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/outside/none.json", "or export GOOGLE_APPLICATION_CREDENTIALS=/…, the key of a service account"},
+		{"its file in the workspace", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/home/u/ws/key.json", "GOOGLE_APPLICATION_CREDENTIALS: ROOT/home/u/ws/key.json is in view inside"},
 		{"a relative file", "GOOGLE_APPLICATION_CREDENTIALS=key.json", "GOOGLE_APPLICATION_CREDENTIALS is not an absolute path"},
 	} {
 		w := newWorld(t)
 		w.tool("usr/bin/gcloud")
 		for _, dir := range []string{"outside", "home/u/ws", "home/u/.config/gcloud"} {
 			w.write(dir+"/application_default_credentials.json", "{}", 0o600)
+			w.write(dir+"/key.json", "{}", 0o600)
 		}
 		w.host.Env = []string{"CLAUDE_CODE_USE_VERTEX=1", strings.ReplaceAll(row.env, "ROOT", w.root), "PATH=" + w.at("usr/bin")}
 		o := Options{Host: w.host, Preset: "claude"}
@@ -111,7 +146,8 @@ func TestPresetLoginOfACommand(t *testing.T) {
 		if err == nil {
 			said = strings.Join(p.Agent.Missing, "; ")
 		}
-		if (len(p.Credentials) == 1) != (row.want == "") || !strings.Contains(said, row.want) {
+		want := strings.ReplaceAll(row.want, "ROOT", w.root)
+		if (len(p.Credentials) == 1) != (want == "") || want != "" && strings.Count(said, want) != 1 {
 			t.Errorf("%s: %s, %+v", row.name, said, p.Credentials)
 		}
 	}

@@ -52,6 +52,12 @@ type named struct {
 	origin Origin
 }
 
+// obeyed is a file of the host that decides something.
+type obeyed struct {
+	named
+	variable string // that names it; "" for none
+}
+
 type variableName struct {
 	name   string
 	origin Origin

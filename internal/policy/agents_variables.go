@@ -58,7 +58,7 @@ func (a *agentPlan) readSettings() {
 		if err != nil || !ok {
 			continue
 		}
-		a.obeyed = append(a.obeyed, named{path, s.origin})
+		a.obeyed = append(a.obeyed, obeyed{named{path, s.origin}, ""})
 		for name, value := range object {
 			switch v := value.(type) {
 			case string:
@@ -85,7 +85,7 @@ func withHint(err error) string {
 }
 
 // filesObeyed are the files of the host that decided something; none without a preset.
-func (a *agentPlan) filesObeyed() []named {
+func (a *agentPlan) filesObeyed() []obeyed {
 	if a == nil {
 		return nil
 	}
@@ -141,7 +141,7 @@ func (a *agentPlan) fillHost(t hostTemplate) string {
 	for word := range strings.SplitSeq(words, "|") {
 		value := word
 		if word == strings.ToUpper(word) {
-			value = a.lookup(word)
+			value = strings.ToLower(a.lookup(word))
 		}
 		if value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
 			return before + value + after

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func (p *Plan) sources(e Effective, h Host) error {
 	}
 	x := explainer{plan: *p, host: h}
 	for _, f := range e.agent.filesObeyed() {
-		if _, fault := x.outsideView(Entry{Origin: f.origin}, "what the preset obeys", f.path); fault != nil {
+		if _, fault := x.outsideView(Entry{Origin: f.origin}, cmp.Or(f.variable, "what the preset obeys"), f.path); fault != nil {
 			errs = append(errs, fault)
 		}
 	}

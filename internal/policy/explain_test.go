@@ -82,6 +82,11 @@ func TestExplain(t *testing.T) {
 	if a, err := Explain(p, w.host, names, "10.0.0.1"); err != nil || !strings.Contains(a.Connect.Add, "internal: true") {
 		t.Errorf("got %+v, %v", a.Connect, err)
 	}
+	for _, query := range []string{"metadata.google.internal", "Metadata.Google.Internal.:80", "169.254.169.254", "100.100.100.200:80", "fd00:ec2::254"} {
+		if a, err := Explain(p, w.host, names, query); err != nil || a.Connect.Add != "" || !strings.HasPrefix(a.Connect.Why, NoMetadata) {
+			t.Errorf("%s: got %+v, %v", query, a.Connect, err)
+		}
+	}
 	for _, query := range []string{"", "a\x00b", "a\nb"} {
 		if _, err := Explain(p, w.host, names, query); err == nil {
 			t.Errorf("%q was answered", query)

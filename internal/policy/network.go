@@ -210,7 +210,9 @@ func (x explainer) destination(query string) (Answer, error) {
 	if address, err := netip.ParseAddr(asked.Host); err == nil && (!address.IsGlobalUnicast() || address.IsPrivate()) {
 		a.Connect.Add = "under network.allow: {host: " + scalar(asked.Host) + ", internal: true}"
 	}
-	if len(x.plan.Allow) == 0 {
+	if IsMetadata(asked.Host) {
+		a.Connect.Why, a.Connect.Add = NoMetadata, ""
+	} else if len(x.plan.Allow) == 0 {
 		a.Connect.Why = "no destination is allowed: there is no network inside but loopback"
 	}
 	return a, nil

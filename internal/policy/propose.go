@@ -45,7 +45,7 @@ func gather(all []Seen) (places []*seenDestination, left []string) {
 	found := map[string]*seenDestination{}
 	for _, s := range all {
 		host, err := hostName(s.Host)
-		if err == nil && (s.Port < 1 || s.Port > 65535 || loopbackName(host) || strings.HasPrefix(host, "*")) {
+		if err == nil && (s.Port < 1 || s.Port > 65535 || loopbackName(host) || IsMetadata(host) || strings.HasPrefix(host, "*")) {
 			err = fmt.Errorf("no rule")
 		}
 		if err != nil {

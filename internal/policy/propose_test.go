@@ -24,6 +24,7 @@ func TestPropose(t *testing.T) {
 		{"192.0.2.7", 8080, HTTP, "GET", "/", 1},
 		{"bad host\n- evil", 443, TLS, "", "", 1},
 		{"localhost", 5432, TCP, "", "", 1},
+		{"metadata.google.internal", 80, HTTP, "GET", "/", 1},
 	}
 	for i := range 9 {
 		seen = append(seen, Seen{"registry.example.org", 443, TLS, "GET", fmt.Sprintf("/@scope/%c", 'a'+i), 1})
@@ -59,6 +60,7 @@ network:
         - /v1/items/*/notes
 # left out, for no rule can name it: bad host\n- evil, port 443
 # left out, for no rule can name it: localhost, port 5432
+# left out, for no rule can name it: metadata.google.internal, port 80
 `
 	got := Propose(seen)
 	if strings.ReplaceAll(string(got), "'/'", "/") != strings.ReplaceAll(want, "'/'", "/") {
@@ -90,7 +92,7 @@ func covered(t *testing.T, text []byte, seen []Seen) {
 	}
 	for _, s := range seen {
 		host, err := hostName(s.Host)
-		if err != nil || s.Port < 1 || s.Port > 65535 || loopbackName(host) || host[0] == '*' {
+		if err != nil || s.Port < 1 || s.Port > 65535 || loopbackName(host) || IsMetadata(host) || host[0] == '*' {
 			continue
 		}
 		kind := s.Kind

@@ -104,7 +104,7 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 		return err
 	}
 	for _, f := range a.plan.Files {
-		content, all := fill(f.Content, variables)
+		content, all := fill(f.Content, variables, quoted)
 		if !all {
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -220,8 +221,9 @@ func (c *copyRow) render(variables map[string]string) ([]copiedFile, error) {
 	return c.files, nil
 }
 
-// fill replaces variables in a text; all is false if one is not set.
-func fill(text string, variables map[string]string) (_ string, all bool) {
+// fill replaces variables in a text, each as written by write; all is false if one is not
+// set.
+func fill(text string, variables map[string]string, write func(string) string) (_ string, all bool) {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, "${")
@@ -242,16 +244,26 @@ func fill(text string, variables map[string]string) (_ string, all bool) {
 			}
 			value = value[max(0, len(value)-n):]
 		}
-		b.WriteString(value)
+		b.WriteString(write(value))
 		text = after
 	}
 }
 
-// fillValue is fill for a JSON value.
+// quoted is a text as it is between the quotes of JSON, TOML or YAML: a repository chooses the
+// names of its directories, and so the value of PWD.
+func quoted(text string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.Encode(text) // a text is always JSON, and a Builder takes all
+	return strings.NewReplacer("'", `\u0027`, "\x7f", `\u007f`).Replace(b.String()[1 : b.Len()-len("\"\n")])
+}
+
+// fillValue is fill for a JSON value, which needs no quotes.
 func fillValue(value any, variables map[string]string) (any, bool) {
 	switch v := value.(type) {
 	case string:
-		return fill(v, variables)
+		return fill(v, variables, func(value string) string { return value })
 	case []any:
 		out := make([]any, len(v))
 		for i, one := range v {

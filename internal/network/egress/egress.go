@@ -158,7 +158,7 @@ func (e *Egress) open(doors boundary.Doors) error {
 		Gate: e.config.Rules.Gate, Wants: e.config.Rules.Wants, Asks: e.config.Rules.CanAsk, MayConcern: e.config.Rules.MayConcern, Client: e.config.Client,
 	}
 	if e.config.Plan.Agent != nil {
-		config.Logins = e.config.Plan.Agent.Logins
+		config.Logins, config.NoLogin = e.config.Plan.Agent.Logins, e.config.Plan.Agent.NoLogin
 	}
 	if d := e.config.Decoys; len(d) > 0 {
 		config.Decoys = credentials.NewDecoys(d)

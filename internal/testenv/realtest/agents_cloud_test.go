@@ -180,6 +180,20 @@ func TestClaudeOnVertex(t *testing.T) {
 				t.Errorf("not done, or the token is printed:\n%s", said)
 			}
 		})
+		t.Run("the key of a service account", func(t *testing.T) {
+			f := newFixture(t, w.root)
+			file := filepath.Join(filepath.Dir(f.ws), "key.json")
+			a := worker{name: "claude", key: "UNUSED", env: append(slices.Clip(variables), "GOOGLE_APPLICATION_CREDENTIALS="+file), home: map[string]string{
+				"../bin/gcloud": "#!/bin/sh\ngrep -q service_account \"$GOOGLE_APPLICATION_CREDENTIALS\" && echo " + token + "\n",
+				"../key.json":   `{"type": "service_account", "private_key": "not-a-real-one"}`,
+			}}
+			a.settle(f, append([]string{f.ws + "/../bin"}, dirs...))
+			p.add("account", f.ws, []model.Step{{Op: model.Write, Path: "{ws}/done", Content: "by Vertex"}})
+			said := a.start(f, dirs, "-p", "go "+model.Marker("account"), "--dangerously-skip-permissions")
+			if f.bare("cat done || true") != "by Vertex" || strings.Contains(said, token) {
+				t.Errorf("not done, or the token is printed:\n%s", said)
+			}
+		})
 		t.Run("no login", func(t *testing.T) {
 			f := newFixture(t, w.root)
 			a := worker{name: "claude", key: "UNUSED", env: variables}

@@ -139,7 +139,7 @@ func TestCopilotWithAnAccount(t *testing.T) {
 			if g.began != began || strings.Contains(out, githubToken) {
 				t.Errorf("a login was begun inside:\n%s", out)
 			}
-			contains(t, out, "Failed to request device code", "there is no login from inside, for its token would be there; outside, for Copilot CLI: copilot login")
+			contains(t, out, "Failed to request device code", "there is no login from inside, for its token would be there; for Copilot CLI: copilot login outside")
 		})
 		t.Run("gh", func(t *testing.T) {
 			f := newFixture(t, w.root)
