@@ -89,7 +89,7 @@ func TestOfferOnTerminal(t *testing.T) {
 	s.line("y")
 	s.wait(`accepted .*fork`)
 	s.line(`git config remote.fork.url; echo "end"of it`)
-	s.wait(`\nhttps://example.org/x.git\r?\nendof it`)
+	s.wait(`https://example.org/x.git\r?\nendof it`) // the shell may prompt late
 	s.line(`holdfast run -- sh -c 'git remote add g https://example.org/g; echo x > QWEN.md'`)
 	s.wait(`take over 1 file that programs on this machine obey and 1 setting of git\? \[y/N/look/files/git\]`)
 	s.line("n")
