@@ -183,18 +183,17 @@ func (a *agentPlan) logins() {
 // program needs some paths serves others, too: there the rule is what is missing.
 func (a *agentPlan) withoutLogin(missing map[string]string, done map[string]bool, places map[string]provider) {
 	for _, c := range a.preset.credentials {
-		if missing[c.Name] == "" || done[c.Name] || len(c.Paths) > 0 {
+		if missing[c.Name] == "" || done[c.Name] {
 			continue
 		}
 		for _, h := range placed(a.hostsOf(&c), places) {
 			l := Login{Host: h, Title: a.preset.Title, Text: c.toType()}
 			at := slices.IndexFunc(a.noLogin, func(have Login) bool { return have.Host == h })
 			switch {
-			case len(c.pathsAt[h]) > 0:
-			case at < 0:
-				a.noLogin = append(a.noLogin, l)
-			case c.login != "":
+			case at >= 0 && c.login != "":
 				a.noLogin[at] = l
+			case at < 0 && len(c.Paths) == 0:
+				a.noLogin = append(a.noLogin, l)
 			}
 		}
 	}

@@ -76,7 +76,7 @@ func TestHostsWithoutLogin(t *testing.T) {
 		{"claude", "ANTHROPIC_BASE_URL=https://models.example.org:8443", "models.example.org:8443"},
 		{"claude", "ANTHROPIC_BASE_URL=http://127.0.0.1:4000", ""},
 		{"claude", "AWS_BEARER_TOKEN_BEDROCK=0123456789abcdef0123 CLAUDE_CODE_USE_BEDROCK=1", ""},
-		{"opencode", "OPENAI_API_KEY=sk-0123456789abcdef0123456789abcdef", "api.anthropic.com:443 api.githubcopilot.com:443 generativelanguage.googleapis.com:443 openrouter.ai:443"},
+		{"opencode", "OPENAI_API_KEY=sk-0123456789abcdef0123456789abcdef", "api.anthropic.com:443 generativelanguage.googleapis.com:443 openrouter.ai:443"},
 	} {
 		w := newWorld(t)
 		w.host.Env = strings.Fields(row.env)
