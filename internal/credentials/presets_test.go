@@ -121,7 +121,10 @@ func (o offer) home() map[string]string {
 		return nil
 	}
 	content := map[string]any{}
-	way, want, _ := strings.Cut(s.Where, "=")
+	way, want, found := strings.Cut(s.Where, "=")
+	if found {
+		put(content, way, want)
+	}
 	var named []string // what the key takes from other places of the file
 	key := inBraces.ReplaceAllStringFunc(s.Key, func(word string) string {
 		word, value := strings.Trim(word, "{}"), "me"
