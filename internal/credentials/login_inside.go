@@ -36,15 +36,19 @@ func (h *holder) makeInside(s *loginSource) error {
 		return other
 	}
 	p.value = stand(s.key, t.access, p.value)
-	p.refresh = random(min(max(len(t.refresh), 40), 200), alphanumeric)
 	out := map[string]any{}
 	for _, key := range f.Keep {
 		if value := valueAt(t.data, key); value != nil {
 			put(out, key, value)
 		}
 	}
-	put(out, s.key, p.value)
-	put(out, r.Refresh, p.refresh)
+	for _, key := range append([]string{s.key}, f.Also...) {
+		put(out, key, p.value)
+	}
+	if r.Refresh != "" {
+		p.refresh = random(min(max(len(t.refresh), 40), 200), alphanumeric)
+		put(out, r.Refresh, p.refresh)
+	}
 	if r.ID != "" && t.id != "" {
 		p.id = stand(r.ID, t.id, random(40, alphanumeric))
 		put(out, r.ID, p.id)

@@ -53,7 +53,10 @@ func TestSecretsOfPresets(t *testing.T) {
 	}
 }
 
-const offeredSecret = "offered-secret-0123456789abcdef"
+const (
+	offeredSecret  = "offered-secret-0123456789abcdef"
+	offeredRefresh = "offered-refresh-0123456789abcdef"
+)
 
 // isUsed begins a run where this is the only credential that is there.
 func (o offer) isUsed(t *testing.T, preset string) {
@@ -103,6 +106,9 @@ func (o offer) isUsed(t *testing.T, preset string) {
 	if err != nil || s.Value != offeredSecret && s.Fields[policy.SecretKey] != offeredSecret {
 		t.Errorf("got %d bytes, %v", len(s.Value), err)
 	}
+	if inside := fmt.Sprint(b.Placeholders(), b.Files()); strings.Contains(inside, offeredSecret) || strings.Contains(inside, offeredRefresh) {
+		t.Errorf("inside is %s", inside)
+	}
 }
 
 var inBraces = regexp.MustCompile(`\{[^}]*\}`)
@@ -146,7 +152,7 @@ func (o offer) home() map[string]string {
 		put(content, s.Ends, time.Now().Add(time.Hour).UnixMilli())
 	}
 	if o.Renew.Refresh != "" {
-		put(content, o.Renew.Refresh, "refresh-0123456789abcdef")
+		put(content, o.Renew.Refresh, offeredRefresh)
 	}
 	text, _ := json.Marshal(content) // of texts and a number
 	return map[string]string{s.File[2:]: string(text)}

@@ -51,8 +51,11 @@ const (
 
 func newLoginSource(c policy.Credential, config Config) *loginSource {
 	s := &loginSource{
-		path: c.Source.Value, key: c.Source.Options["key"], renewal: *c.Renewal,
+		path: c.Source.Value, key: c.Source.Options["key"],
 		writable: config.Writable, client: config.upstream(), now: config.Now,
+	}
+	if c.Renewal != nil {
+		s.renewal = *c.Renewal
 	}
 	return s
 }
