@@ -35,7 +35,8 @@ type loginSource struct {
 	spare    *unwritten
 }
 
-// unwritten is a renewal that could not be written to the file.
+// unwritten is a renewal that could not be written to the file, or that another program may
+// overwrite with what it has read before.
 type unwritten struct {
 	spent  string // hash of the refresh token that is still there
 	tokens tokens
