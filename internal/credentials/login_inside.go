@@ -27,8 +27,7 @@ func (h *holder) makeInside(s *loginSource) error {
 	if err != nil {
 		return h.refuse("its login", err)
 	}
-	f, p, r := h.cred.Inside, &h.placeholders, s.renewal
-	ends := s.now().Add(insideLasts)
+	f, p, r, ends := h.cred.Inside, &h.placeholders, s.renewal, s.now().Add(insideLasts)
 	stand := func(key, real, other string) string {
 		if claims := jwtClaims(real); claims != nil {
 			return jwtPlaceholder(claims, f.Claims[key], ends)

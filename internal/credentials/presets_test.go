@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -71,7 +72,9 @@ func (o offer) isUsed(t *testing.T, preset string) {
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		writeFile(t, at, text, 0o700)
+		if err := programs.Write(at, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.MkdirAll(h.Dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"holdfast.dev/holdfast/internal/floor/programs"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -101,7 +102,7 @@ func presetHost(t *testing.T, env, file, content string) policy.Host {
 		if err := os.MkdirAll(filepath.Dir(home+"/"+name), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(home+"/"+name, []byte(text), 0o700); err != nil {
+		if err := programs.Write(home+"/"+name, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
