@@ -71,13 +71,15 @@ func (b *Broker) newHolder(c policy.Credential, variables []string) (*holder, er
 	if h.source, err = newSource(c, b.config, variables); err != nil {
 		return nil, err
 	}
-	if c.Renewal != nil {
+	if c.Renewal != nil || c.Inside != nil {
 		s := newLoginSource(c, b.config)
 		s.record, s.hold = h.recordRenewal, h.holdValue
 		if err := h.makeInside(s); err != nil {
 			return nil, err
 		}
-		h.source = s
+		if c.Renewal != nil {
+			h.source = s
+		}
 	}
 	if b.grants.Dir == "" {
 		return h, nil

@@ -63,6 +63,29 @@ func TestLoginThatIsLostIsSaid(t *testing.T) {
 	}
 }
 
+// TestLoginThatIsWrittenBack: a program outside that writes the file as it was before a
+// renewal does not end the login of the run, and the next renewal is in the file.
+func TestLoginThatIsWrittenBack(t *testing.T) {
+	a := newAccount(t, -time.Hour)
+	before, err := os.ReadFile(a.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := a.broker(nil)
+	a.accepted(b)
+	writeFile(t, a.path, string(before), 0o600)
+	a.clock.advance(2 * time.Hour)
+	a.accepted(b)
+	a.renewals(2)
+	if _, refresh := a.file(); refresh == a.first.Refresh {
+		t.Error("the file has the used up login")
+	}
+	writeFile(t, a.path, string(before), 0o600)
+	if said := fmt.Sprint(b.Close()); !strings.Contains(said, "used up; codex login: another program has written it back") {
+		t.Error(said)
+	}
+}
+
 // TestRefusalToTheProgramIsSaid: a renewal that the program asked for and that was
 // refused is said once at the end, if no use failed of it.
 func TestRefusalToTheProgramIsSaid(t *testing.T) {

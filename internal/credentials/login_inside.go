@@ -27,8 +27,7 @@ func (h *holder) makeInside(s *loginSource) error {
 	if err != nil {
 		return h.refuse("its login", err)
 	}
-	f, p, r := h.cred.Inside, &h.placeholders, s.renewal
-	ends := s.now().Add(insideLasts)
+	f, p, r, ends := h.cred.Inside, &h.placeholders, s.renewal, s.now().Add(insideLasts)
 	stand := func(key, real, other string) string {
 		if claims := jwtClaims(real); claims != nil {
 			return jwtPlaceholder(claims, f.Claims[key], ends)
@@ -36,15 +35,19 @@ func (h *holder) makeInside(s *loginSource) error {
 		return other
 	}
 	p.value = stand(s.key, t.access, p.value)
-	p.refresh = random(min(max(len(t.refresh), 40), 200), alphanumeric)
 	out := map[string]any{}
 	for _, key := range f.Keep {
 		if value := valueAt(t.data, key); value != nil {
 			put(out, key, value)
 		}
 	}
-	put(out, s.key, p.value)
-	put(out, r.Refresh, p.refresh)
+	for _, key := range append([]string{s.key}, f.Also...) {
+		put(out, key, p.value)
+	}
+	if r.Refresh != "" {
+		p.refresh = random(min(max(len(t.refresh), 40), 200), alphanumeric)
+		put(out, r.Refresh, p.refresh)
+	}
 	if r.ID != "" && t.id != "" {
 		p.id = stand(r.ID, t.id, random(40, alphanumeric))
 		put(out, r.ID, p.id)

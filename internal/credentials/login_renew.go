@@ -33,8 +33,8 @@ func (e *renewalRefused) Hint() string { return e.login }
 // that is not allowed.
 func (e *renewalRefused) LoginEnded() bool { return true }
 
-// codes are those that pass inside as they are: what a provider writes into an error
-// could be a secret.
+// codes are those that another try does not change. They pass inside as they are: what a
+// provider writes into an error otherwise could be a secret.
 var codes = []string{
 	"invalid_grant", "invalid_request", "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", // RFC 6749
 	"refresh_token_expired", "refresh_token_reused", "refresh_token_invalidated", // OpenAI
@@ -66,12 +66,13 @@ func (s *loginSource) ask(ctx context.Context, t tokens) (tokens, error) {
 	defer answer.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(answer.Body, answerMost))
 	defer clear(data)
+	code, refused := errorCode(data), answer.StatusCode == http.StatusOK && refuses(data)
 	switch {
 	case err != nil:
 		return tokens{}, unreachable(r.URL.Host+", which renews the login,", err)
-	case answer.StatusCode == http.StatusBadRequest, answer.StatusCode == http.StatusUnauthorized, answer.StatusCode == http.StatusOK && refuses(data):
-		return tokens{}, &renewalRefused{errorCode(data), s.renewal.Login}
-	case answer.StatusCode != http.StatusOK:
+	case code != "" && (refused || answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnauthorized):
+		return tokens{}, &renewalRefused{code, s.renewal.Login}
+	case refused || answer.StatusCode != http.StatusOK: // also a proxy's page, or that it is too early
 		return tokens{}, &fetchError{text: fmt.Sprintf("%s answered %d to the renewal of the login", r.URL.Host, answer.StatusCode), hint: "try again later, or " + s.renewal.Login}
 	}
 	return s.granted(t, data)
@@ -101,15 +102,15 @@ func (s *loginSource) request(ctx context.Context, refresh string) (*http.Reques
 	return r, nil
 }
 
-// errorCode is the error that an answer names, if it is one of codes. OpenAI puts it into
-// an object.
+// errorCode is the error that an answer names, if it is one of codes; else "". OpenAI puts
+// it into an object.
 func errorCode(data []byte) string {
 	for _, key := range []string{"error", "error.code", "code"} {
 		if code := jsonText(data, key); slices.Contains(codes, code) {
 			return code
 		}
 	}
-	return codes[0]
+	return ""
 }
 
 // refuses reports whether an answer of status 200 is an error all the same, as at GitHub.

@@ -258,11 +258,17 @@ func TestRenewalFromInside(t *testing.T) {
 	if status, _ := b.Renew(t.Context(), "account", []byte(form)); status != 200 {
 		t.Errorf("a form got %d", status)
 	}
-	a.provider.Refuse("slow_down")
 	a.clock.advance(time.Hour)
-	if status, answer := b.Renew(t.Context(), "account", request); status != 400 || jsonText(answer, "error") != "invalid_grant" || strings.Contains(string(answer), "slow_down") {
-		t.Errorf("%d %s", status, answer)
+	for n, code := range []string{"slow_down", "temporarily_unavailable", "<html>"} { // which are over some time
+		a.provider.Refuse(code)
+		if status, answer := b.Renew(t.Context(), "account", request); status != 503 || jsonText(answer, "error") != "temporarily_unavailable" || strings.Contains(string(answer), "<html>") {
+			t.Errorf("%s: %d %s", code, status, answer)
+		}
+		a.renewals(n + 1)
+		a.clock.advance(time.Minute)
 	}
+	a.provider.Refuse("")
+	a.accepted(b)
 }
 
 // TestRejectedToken: an answer of 401 renews a token once, and not one that is new.

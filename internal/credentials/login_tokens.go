@@ -78,7 +78,9 @@ func (s *loginSource) keep(old, fresh tokens, file *sys.Replacement) error {
 		s.spare = &unwritten{old.there, fresh, why}
 		return why
 	}
-	s.spare = nil
+	if s.spare = nil; fresh.refresh != old.refresh {
+		s.spare = &unwritten{old.there, fresh, &fetchError{text: "another program has written it back to " + old.file, hint: s.renewal.Login}}
+	}
 	if dir, err := os.Open(filepath.Dir(old.file)); err == nil {
 		dir.Sync() // where that fails the file is still there until power is lost
 		dir.Close()

@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -51,12 +53,33 @@ func (c Config) authorities() (*x509.CertPool, error) {
 	return c.Roots()
 }
 
-// unreachable is the error for a request without an answer. The address is
-// dropped from the error, because a path can reveal more than a name.
+// unreachable is the error for a request without an answer, which a program inside reads
+// as well. It says only what kind of failure it was: the text of net/http quotes what was
+// sent, and names resolvers and proxies.
 func unreachable(service string, err error) error {
-	var urlErr *url.Error
-	if errors.As(err, &urlErr) {
-		err = urlErr.Err
+	var (
+		untrusted *tls.CertificateVerificationError
+		late      net.Error
+		name      *net.DNSError
+		op        *net.OpError
+		own       *fetchError
+	)
+	why := "its answer is not HTTP, or is too large"
+	switch {
+	case errors.As(err, &own):
+		why = own.text
+	case errors.As(err, &untrusted):
+		why = "its certificate cannot be verified"
+	case errors.As(err, &late) && late.Timeout():
+		why = "it did not answer in time"
+	case errors.As(err, &name):
+		why = "its name is not found"
+	case errors.As(err, &op) && op.Op == "remote error":
+		why = "it ended the handshake: " + op.Err.Error() // one of the texts of crypto/tls
+	case errors.As(err, &op):
+		why = "there is no connection to it"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		why = "it closed the connection"
 	}
-	return &fetchError{text: service + " cannot be reached", cause: err, hint: "check the address, and that this machine trusts the certificate of the server"}
+	return &fetchError{text: service + " cannot be reached: " + why, hint: "check the address, and that this machine trusts the certificate of the server"}
 }

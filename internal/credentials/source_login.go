@@ -35,7 +35,8 @@ type loginSource struct {
 	spare    *unwritten
 }
 
-// unwritten is a renewal that could not be written to the file.
+// unwritten is a renewal that could not be written to the file, or that another program may
+// overwrite with what it has read before.
 type unwritten struct {
 	spent  string // hash of the refresh token that is still there
 	tokens tokens
@@ -51,8 +52,11 @@ const (
 
 func newLoginSource(c policy.Credential, config Config) *loginSource {
 	s := &loginSource{
-		path: c.Source.Value, key: c.Source.Options["key"], renewal: *c.Renewal,
+		path: c.Source.Value, key: c.Source.Options["key"],
 		writable: config.Writable, client: config.upstream(), now: config.Now,
+	}
+	if c.Renewal != nil {
+		s.renewal = *c.Renewal
 	}
 	return s
 }

@@ -167,7 +167,7 @@ func newVaultTransport(c Config) vaultTransport {
 		t.proxy = func(*http.Request) (*url.URL, error) {
 			u, err := url.Parse(proxy)
 			if err != nil || u.Host == "" { // the error could quote a password
-				return nil, errors.New("VAULT_PROXY_ADDR is not an address such as http://proxy.example.org:3128")
+				return nil, &fetchError{text: "VAULT_PROXY_ADDR is not an address such as http://proxy.example.org:3128"}
 			}
 			return u, nil
 		}

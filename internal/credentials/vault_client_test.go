@@ -96,11 +96,16 @@ func TestAnswersOfVaultThatAreNone(t *testing.T) {
 		{"less than was announced", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, theAnswer)
-		}, "vault cannot be reached: unexpected EOF"},
+		}, "vault cannot be reached: it closed the connection"},
+		{"what is not HTTP", func(w http.ResponseWriter, _ *http.Request) {
+			c, _, _ := w.(http.Hijacker).Hijack()
+			io.WriteString(c, theSecret+"\r\n\r\n")
+			c.Close()
+		}, "vault cannot be reached: its answer is not HTTP"},
 		{"a header that is too long", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X", strings.Repeat("a", 100<<10))
 			io.WriteString(w, theAnswer)
-		}, "vault cannot be reached"},
+		}, "vault cannot be reached: its answer is not HTTP, or is too large"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -302,13 +307,13 @@ func TestTheAuthorityThatVaultIsTrustedBy(t *testing.T) {
 		{"of a variable", secure, []string{"VAULT_CACERT_BYTES", ca}, ""},
 		{"of a directory", secure, []string{"VAULT_CAPATH", dir}, ""},
 		{"of a file before all others", secure, []string{"VAULT_CACERT", file, "VAULT_CACERT_BYTES", "none", "VAULT_CAPATH", empty}, ""},
-		{"of the system", secure, nil, "failed to verify certificate"},
+		{"of the system", secure, nil, "vault cannot be reached: its certificate cannot be verified"},
 		{"of a file that is not there", secure, []string{"VAULT_CACERT", filepath.Join(dir, "absent")}, "VAULT_CACERT " + filepath.Join(dir, "absent")},
 		{"of a file that holds none", secure, []string{"VAULT_CACERT", none}, "no certificate in PEM"},
 		{"of a variable that holds none", secure, []string{"VAULT_CACERT_BYTES", "none"}, "VAULT_CACERT_BYTES: there is no certificate"},
 		{"of a directory with a file that holds none", secure, []string{"VAULT_CAPATH", empty}, "no certificate in PEM"},
 		{"by another name", secure, []string{"VAULT_CACERT", file, "VAULT_TLS_SERVER_NAME", "example.com"}, ""},
-		{"by a name that it is not", secure, []string{"VAULT_CACERT", file, "VAULT_TLS_SERVER_NAME", "other.test"}, "other.test"},
+		{"by a name that it is not", secure, []string{"VAULT_CACERT", file, "VAULT_TLS_SERVER_NAME", "other.test"}, "its certificate cannot be verified"},
 		{"with a certificate of the client", strict, []string{"VAULT_CACERT", file, "VAULT_CLIENT_CERT", cert, "VAULT_CLIENT_KEY", key}, ""},
 		{"without a certificate of the client", strict, []string{"VAULT_CACERT", file}, "certificate required"},
 		{"with a certificate without a key", strict, []string{"VAULT_CACERT", file, "VAULT_CLIENT_CERT", cert}, "VAULT_CLIENT_CERT and VAULT_CLIENT_KEY"},
@@ -324,6 +329,7 @@ func TestTheAuthorityThatVaultIsTrustedBy(t *testing.T) {
 
 func TestTheProxyOfVault(t *testing.T) {
 	t.Parallel()
+	wantVault(t, vaultAt(t, "https://vault.test", "VAULT_PROXY_ADDR", "http://127.0.0.1:1"), "vault cannot be reached: there is no connection to it")
 	v := newVaultServer(t)
 	var asked atomic.Value
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -28,7 +28,7 @@ func (x *exchange) ruled(r *http.Request) *denial {
 		return nil
 	}
 	if x.rule, ok = p.Request(r.Method, x.path); !ok {
-		own := p.withoutLogins(x.logins())
+		own := p.withoutLogins()
 		if len(own.rules) == 0 {
 			return deny(http.StatusForbidden, "no rule allows it")
 		}

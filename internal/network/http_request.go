@@ -127,7 +127,7 @@ func (h *httpConn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // reports whether the request was answered here.
 func (x *exchange) admit(r *http.Request) (answered bool, d *denial) {
 	logins := x.logins()
-	d = x.decide(r)
+	d = x.decide(r, logins)
 	if near := nearLogins(logins, x.path); d != nil && d.status == http.StatusForbidden && len(near) > 0 {
 		d = deny(d.status, noLogin(near), unflagged)
 	}
@@ -162,7 +162,7 @@ func (h *httpConn) left() {
 
 // decide says why a request may not pass, or nil. The path is decided on as sent, and
 // passed on unchanged.
-func (x *exchange) decide(r *http.Request) *denial {
+func (x *exchange) decide(r *http.Request, logins []policy.Login) *denial {
 	switch {
 	case r.Method == http.MethodConnect:
 		return deny(http.StatusMethodNotAllowed, "request smuggling: there is a CONNECT inside the connection", highSeverity)
@@ -174,11 +174,17 @@ func (x *exchange) decide(r *http.Request) *denial {
 		return bad
 	}
 	x.path, _, _ = strings.Cut(raw, "?")
-	x.engine.observe(Observation{Name: x.to.Name, Port: x.to.Port, Kind: x.kind(), Method: r.Method, Path: x.path})
+	if len(loginsAt(logins, x.path)) == 0 { // else no rule is to be made of it
+		x.observe(r)
+	}
 	if x.target = urlWithBytes(raw, x.scheme(), x.authority()); x.target == nil {
 		return deny(http.StatusBadRequest, "the target of the request cannot be passed on as it stands", unflagged)
 	}
 	return x.ruled(r)
+}
+
+func (x *exchange) observe(r *http.Request) {
+	x.engine.observe(Observation{Name: x.to.Name, Port: x.to.Port, Kind: x.kind(), Method: r.Method, Path: x.path})
 }
 
 // misdirected compares what a head of HTTP/1 says about its destination with

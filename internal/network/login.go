@@ -34,6 +34,11 @@ func nearLogins(all []policy.Login, at string) []policy.Login {
 	})
 }
 
+// loginsAt are those of the token endpoints that a path leads to.
+func loginsAt(all []policy.Login, at string) []policy.Login {
+	return slices.DeleteFunc(slices.Clone(all), func(l policy.Login) bool { return plainPath(at) != path.Clean(l.Path) })
+}
+
 // plainPath is a path as any server may read it: without escapes, dots and empty segments.
 func plainPath(sent string) string {
 	for range pathLayers {
@@ -55,7 +60,7 @@ func noLogin(all []policy.Login) string {
 // denial is the answer to any but a renewal, and but one of another client where a rule
 // of the user's own permits it.
 func (x *exchange) renew(r *http.Request, all []policy.Login) (bool, *denial) {
-	at := slices.DeleteFunc(all, func(l policy.Login) bool { return plainPath(x.path) != path.Clean(l.Path) })
+	at := loginsAt(all, x.path)
 	if len(at) == 0 {
 		return false, nil
 	}
@@ -81,7 +86,8 @@ func (x *exchange) renew(r *http.Request, all []policy.Login) (bool, *denial) {
 	if found := x.body.leakIn(data); found != nil {
 		return true, x.denyLeak(found)
 	}
-	if _, permitted := x.permit.withoutLogins(at).Request(r.Method, x.path); permitted && ofAnother(at, r, data) {
+	if _, permitted := x.permit.withoutLogins().Request(r.Method, x.path); permitted && ofAnother(at, r, data) {
+		x.observe(r)
 		x.body.ReadCloser = struct {
 			io.Reader
 			io.Closer

@@ -18,8 +18,8 @@ func TestTokenEndpoint(t *testing.T) {
 		upstream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("upstream has got %s", r.URL) })
 		login := policy.Login{Host: policy.HostPort{Host: apiName, Port: 443}, Path: "/token", Credential: "forge", Title: "Forge", Text: "forge login"}
 		shop := newShop(t, upstream, shopConfig{secure: true, old: old, credentials: newVault(nil),
-			rule:   func(r *policy.HostRule) { r.Methods, r.Paths = []string{"POST"}, []string{"/token"} },
-			config: func(c *Config) { c.Logins = []policy.Login{login} },
+			rule:   func(r *policy.HostRule) { r.Methods, r.Paths, r.Answered = []string{"POST"}, []string{"/token"}, true },
+			config: func(c *Config) { c.Logins, c.Learn = []policy.Login{login}, Observe },
 		})
 		const none = "there is no login from inside, for its token would be there; for Forge: forge login"
 		for _, row := range []struct {
@@ -52,13 +52,20 @@ func TestTokenEndpoint(t *testing.T) {
 				t.Errorf("%s: %v, %d %s", row.name, err, answer.StatusCode, body)
 			}
 		}
+		for _, o := range shop.Observations() {
+			if plainPath(o.Path) == "/token" {
+				t.Errorf("a rule is proposed of %+v", o)
+			}
+		}
 	}
 }
 
 // TestLoginPaths: what is not near a place of logins is refused as at any other host.
 func TestLoginPaths(t *testing.T) {
 	shop := newShop(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { t.Errorf("upstream has got %s", r.URL) }), shopConfig{secure: true,
-		rule: func(r *policy.HostRule) { r.Methods, r.Paths = []string{"POST"}, []string{"/login/device/code"} },
+		rule: func(r *policy.HostRule) {
+			r.Methods, r.Paths, r.Answered = []string{"POST"}, []string{"/login/device/code"}, true
+		},
 		config: func(c *Config) {
 			c.Logins = []policy.Login{{Host: policy.HostPort{Host: apiName, Port: 443}, Path: "/login/device/code", Title: "Forge", Text: "forge login"}}
 		},
@@ -82,10 +89,17 @@ func TestLoginPaths(t *testing.T) {
 // TestLoginAtAnAllowedHost: where the user's own rule allows the host of a token
 // endpoint, a form of another client passes there, and still no login.
 func TestLoginAtAnAllowedHost(t *testing.T) {
+	loginAtAllowed(t, 200)
+	loginAtAllowed(t, 403, "/token") // a rule for that alone is the user's as well
+}
+
+// loginAtAllowed is TestLoginAtAnAllowedHost with a rule that has paths. other is the
+// status for another path.
+func loginAtAllowed(t *testing.T, other int, paths ...string) {
 	upstream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
 	at := policy.HostPort{Host: apiName, Port: 443}
 	shop := newShop(t, upstream, shopConfig{secure: true, credentials: newVault(nil),
-		rule: func(r *policy.HostRule) { r.Inspect = true },
+		rule: func(r *policy.HostRule) { r.Inspect, r.Paths = true, paths },
 		config: func(c *Config) {
 			c.Logins = []policy.Login{
 				{Host: at, Path: "/token", Credential: "forge", Title: "Forge", Text: "forge login", Client: "forge client"},
@@ -110,7 +124,7 @@ func TestLoginAtAnAllowedHost(t *testing.T) {
 		{"a login of no known client", "/login/device/code", form, "client_id=x", 403, "no login from inside"},
 		{"the same with a slash", "/login/device/code/", form, "client_id=x", 403, "no login from inside"},
 		{"the same with an escape", "/login/device/%63ode", form, "client_id=x", 403, "no login from inside"},
-		{"another path", "/octo", form, "x", 200, "x"},
+		{"another path", "/octo", form, "x", other, ""},
 	} {
 		answer, err := shop.client.Post(shop.url(row.path), row.kind, strings.NewReader(row.body))
 		if err != nil {

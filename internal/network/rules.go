@@ -209,13 +209,8 @@ func (p Permit) MayUseFor(credential, method, path string) bool {
 }
 
 // withoutLogins is a permit without the rules by which requests reach token endpoints.
-func (p Permit) withoutLogins(logins []policy.Login) Permit {
-	isLogin := func(path string) bool {
-		return slices.ContainsFunc(logins, func(l policy.Login) bool { return l.Path == path })
-	}
-	p.rules = slices.DeleteFunc(slices.Clone(p.rules), func(c *rule) bool {
-		return len(c.Paths) > 0 && !slices.ContainsFunc(c.Paths, func(path string) bool { return !isLogin(path) })
-	})
+func (p Permit) withoutLogins() Permit {
+	p.rules = slices.DeleteFunc(slices.Clone(p.rules), func(c *rule) bool { return c.Answered })
 	if len(p.rules) > 0 {
 		p.Origin = p.rules[0].Origin
 	}

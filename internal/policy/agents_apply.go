@@ -138,6 +138,7 @@ func (a *agentPlan) brokered() error {
 type provider struct {
 	host  HostPort // that takes its place
 	local bool     // a service on the loopback of this machine
+	path  string   // what comes there before the provider's own paths; "" for nothing
 }
 
 // readProviders reads the variables that move hosts, and hands them in.
@@ -188,6 +189,11 @@ func endpointPlace(text string) (provider, error) {
 	case u.Scheme != "https":
 		return provider{}, fmt.Errorf("a key is sent over https only, except to services of this machine")
 	}
+	if p.path = strings.TrimRight(u.Path, "/"); p.path != "" {
+		if _, err = requestPath(p.path); err != nil || strings.Contains(p.path, "*") {
+			return provider{}, fmt.Errorf("its path cannot be that of a rule") // the error could quote a password
+		}
+	}
 	p.host.Host, err = hostName(p.host.Host)
 	return p, err
 }
@@ -204,9 +210,16 @@ func (a *agentPlan) broker(o *offered, places map[string]provider) {
 		}
 		return
 	}
-	c.Hosts = hosts
+	c.Hosts, c.Paths = hosts, slices.Clone(c.Paths)
+	for _, h := range o.Hosts {
+		for _, path := range o.Paths {
+			if at := places[h.Host].path; at != "" {
+				c.Paths = append(c.Paths, at+path)
+			}
+		}
+	}
 	for _, h := range hosts {
-		a.allow(h, append(slices.Clone(c.Paths), o.pathsAt[h]...), c.Origin)
+		a.allow(h, slices.Clone(c.Paths), c.Origin)
 	}
 	if c.Inside != nil {
 		inside := *c.Inside

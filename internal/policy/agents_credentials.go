@@ -71,6 +71,11 @@ func (d *presetDecoder) parseCredential(n *yaml.Node) {
 		field{"inside", func(n *yaml.Node) { d.parseLoginFile(n, &o) }},
 		field{"set", func(n *yaml.Node) { d.parseVariables(n, &o.set) }},
 	))
+	for _, above := range d.preset.credentials {
+		if len(o.Hosts)+len(o.hosts)+len(o.Paths) == 0 && above.Name == o.Name {
+			o.Hosts, o.hosts, o.Paths = above.Hosts, above.hosts, above.Paths
+		}
+	}
 	if len(d.errs) == 0 {
 		if err := o.complete(); err != nil {
 			d.fail(n, "", "%s: %v", label, err)
@@ -103,8 +108,7 @@ func (o offered) complete() error {
 	return o.checkLogin()
 }
 
-// offerHosts decodes the hosts of a credential, in which variables may stand, or behind
-// which the only paths there.
+// offerHosts decodes the hosts of a credential, in which variables may stand.
 func (d *presetDecoder) offerHosts(n *yaml.Node, o *offered) {
 	d.texts("an entry of credentials", "hosts", n, false, func(text string) error {
 		if strings.Contains(text, "${") {
@@ -112,19 +116,8 @@ func (d *presetDecoder) offerHosts(n *yaml.Node, o *offered) {
 			o.hosts = append(o.hosts, t)
 			return err
 		}
-		host, path, limited := strings.Cut(text, "/")
-		h, err := ParseHostPort(host)
-		if err != nil || !limited {
-			o.Hosts = append(o.Hosts, h)
-			return err
-		}
-		if path, err = requestPath("/" + path); !slices.Contains(o.Hosts, h) {
-			o.Hosts = append(o.Hosts, h)
-		}
-		if o.pathsAt == nil {
-			o.pathsAt = map[HostPort][]string{}
-		}
-		o.pathsAt[h] = append(o.pathsAt[h], path)
+		h, err := ParseHostPort(text)
+		o.Hosts = append(o.Hosts, h)
 		return err
 	})
 }

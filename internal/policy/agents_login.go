@@ -31,6 +31,7 @@ type LoginFile struct {
 	Path     string              // inside; in a preset the path of the source
 	Variable string              // that holds the text instead of a file; "" for a file
 	Keep     []string            // keys
+	Also     []string            // keys that have the placeholder of the access token, too
 	Claims   map[string][]string // by key of a token that is a JWT: the claims that the placeholder has, too; the names of one in another with a space between
 }
 
@@ -93,6 +94,7 @@ func (d *presetDecoder) parseLoginFile(n *yaml.Node, o *offered) {
 	f := o.Inside
 	d.mapping(label, n, []field{
 		d.textsField(label, "keep", &f.Keep, keyPath),
+		d.textsField(label, "also", &f.Also, keyPath),
 		d.textField(label, "variable", &f.Variable, placeholderName),
 		{"claims", func(n *yaml.Node) {
 			if n.Kind != yaml.MappingNode {
@@ -119,13 +121,11 @@ func claimText(text string) error {
 // checkLogin returns contradictions between what is said about a login.
 func (o offered) checkLogin() error {
 	switch {
-	case o.Renewal == nil && o.Inside != nil:
-		return errors.New("inside is for a login that is renewed: it has no renew")
-	case o.Renewal == nil:
+	case o.Renewal == nil && o.Inside == nil:
 		return nil
 	case o.Source.Kind != "file" || o.Source.Options["key"] == "":
-		return errors.New("renew needs a source with file and key: the login that is renewed")
-	case o.login == "":
+		return errors.New("renew and inside need a source with file and key: the login")
+	case o.Renewal != nil && o.login == "":
 		return errors.New("renew needs login: what to type when the provider refuses")
 	}
 	return nil
@@ -183,18 +183,17 @@ func (a *agentPlan) logins() {
 // program needs some paths serves others, too: there the rule is what is missing.
 func (a *agentPlan) withoutLogin(missing map[string]string, done map[string]bool, places map[string]provider) {
 	for _, c := range a.preset.credentials {
-		if missing[c.Name] == "" || done[c.Name] || len(c.Paths) > 0 {
+		if missing[c.Name] == "" || done[c.Name] {
 			continue
 		}
 		for _, h := range placed(a.hostsOf(&c), places) {
 			l := Login{Host: h, Title: a.preset.Title, Text: c.toType()}
 			at := slices.IndexFunc(a.noLogin, func(have Login) bool { return have.Host == h })
 			switch {
-			case len(c.pathsAt[h]) > 0:
-			case at < 0:
-				a.noLogin = append(a.noLogin, l)
-			case c.login != "":
+			case at >= 0 && c.login != "":
 				a.noLogin[at] = l
+			case at < 0 && len(c.Paths) == 0:
+				a.noLogin = append(a.noLogin, l)
 			}
 		}
 	}

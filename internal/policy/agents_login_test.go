@@ -76,7 +76,7 @@ func TestHostsWithoutLogin(t *testing.T) {
 		{"claude", "ANTHROPIC_BASE_URL=https://models.example.org:8443", "models.example.org:8443"},
 		{"claude", "ANTHROPIC_BASE_URL=http://127.0.0.1:4000", ""},
 		{"claude", "AWS_BEARER_TOKEN_BEDROCK=0123456789abcdef0123 CLAUDE_CODE_USE_BEDROCK=1", ""},
-		{"opencode", "OPENAI_API_KEY=sk-0123456789abcdef0123456789abcdef", "api.anthropic.com:443 api.githubcopilot.com:443 generativelanguage.googleapis.com:443 openrouter.ai:443"},
+		{"opencode", "OPENAI_API_KEY=sk-0123456789abcdef0123456789abcdef", "api.anthropic.com:443 generativelanguage.googleapis.com:443 openrouter.ai:443"},
 	} {
 		w := newWorld(t)
 		w.host.Env = strings.Fields(row.env)
@@ -187,6 +187,35 @@ func TestPresetLoginElsewhere(t *testing.T) {
 	}
 }
 
+// TestPresetLoginsAreAnswered: where the programs log in, nothing passes, with the words
+// for it, whatever credential there is.
+func TestPresetLoginsAreAnswered(t *testing.T) {
+	for preset, urls := range map[string]string{
+		"claude":   "platform.claude.com/v1/oauth/token",
+		"codex":    "auth.openai.com/oauth/token",
+		"gemini":   "oauth2.googleapis.com/token",
+		"copilot":  "github.com/login/device/code github.com/login/oauth/access_token",
+		"opencode": "github.com/login/device/code github.com/login/oauth/access_token auth.openai.com/oauth/token auth.openai.com/api/accounts/deviceauth/usercode platform.claude.com/v1/oauth/token auth.x.ai/oauth2/token",
+		"pi":       "platform.claude.com/v1/oauth/token auth.openai.com/oauth/token github.com/login/device/code github.com/login/oauth/access_token",
+		"cline":    "api.workos.com/user_management/authorize/device api.cline.bot/api/v1/auth/token auth.openai.com/oauth/token",
+	} {
+		for _, env := range []string{"OTHER=x", "ANTHROPIC_API_KEY=sk-ant-api03-0123456789abcdef"} {
+			w := newWorld(t)
+			w.host.Env = []string{env}
+			o := Options{Host: w.host, Preset: preset}
+			o.Host.Dir = w.mkdir("home/u/ws")
+			p := w.plan(o)
+			for _, url := range strings.Fields(urls) {
+				host, path, _ := strings.Cut(url, "/")
+				at := slices.IndexFunc(p.Agent.Logins, func(l Login) bool { return l.Host.Host == host && l.Path == "/"+path })
+				if at < 0 || p.Agent.Logins[at].Text == "" {
+					t.Errorf("%s: a login at %s is not answered", preset, url)
+				}
+			}
+		}
+	}
+}
+
 func TestPresetLoginsThatAreWrong(t *testing.T) {
 	const whole = "{name: x, hosts: [example.org], env: X, login: log in, source: {file: ~/.x, key: token}, renew: {url: https://login.example.org/token, refresh: refresh}}"
 	for _, row := range []struct{ from, to, want string }{
@@ -200,9 +229,10 @@ func TestPresetLoginsThatAreWrong(t *testing.T) {
 		{", refresh: refresh", "", "needs url and refresh"},
 		{"refresh: refresh", "refresh: refresh, body: xml", `unknown form of a request "xml"`},
 		{"login: log in, ", "", "renew needs login"},
-		{"{file: ~/.x, key: token}", "{env: TOKEN}", "renew needs a source with file and key"},
-		{"{file: ~/.x, key: token}", "{file: ~/.x, variable: TOKEN}", "renew needs a source with file and key"},
-		{"renew: {url: https://login.example.org/token, refresh: refresh}", "inside: {keep: [a]}", "inside is for a login that is renewed"},
+		{"{file: ~/.x, key: token}", "{env: TOKEN}", "renew and inside need a source with file and key"},
+		{"{file: ~/.x, key: token}", "{file: ~/.x, variable: TOKEN}", "renew and inside need a source with file and key"},
+		{"renew: {url: https://login.example.org/token, refresh: refresh}", "inside: {keep: [a], also: [b]}", ""},
+		{"{file: ~/.x, key: token}, renew: {url: https://login.example.org/token, refresh: refresh}", "{env: TOKEN}, inside: {keep: [a]}", "renew and inside need a source with file and key"},
 		{"env: X", "inside: {kept: [a]}", `unknown key "kept" in inside of a credential`},
 		{"env: X", "inside: {claims: {token: ['a  b']}}", "is not a claim"},
 		{"env: X", "env: X, set: {LD_PRELOAD: x}", "mine.yaml:2"},

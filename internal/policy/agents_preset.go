@@ -74,13 +74,12 @@ type movedHost struct {
 // one name the first.
 type offered struct {
 	Credential
-	hosts     []hostTemplate        // in addition to Hosts
-	pathsAt   map[HostPort][]string // where the rule for a host has paths
-	loginFile string                // of a command: is there when its program has a login
-	when      string                // a variable that switches it on; "" for always
-	expires   string                // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
-	login     string                // what to type when the secret is missing or has ended
-	set       []variableValue       // variables that are handed in with it
+	hosts     []hostTemplate  // in addition to Hosts
+	loginFile string          // of a command: is there when its program has a login
+	when      string          // a variable that switches it on; "" for always
+	expires   string          // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
+	login     string          // what to type when the secret is missing or has ended
+	set       []variableValue // variables that are handed in with it
 }
 
 // variableValue is a variable inside.

@@ -307,7 +307,7 @@ func (r *accountRun) hostile() {
 		ask -d 'grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=x' https://LOGIN/PATH
 		ask -d 'grant_type=refresh_token&refresh_token=guessed' https://LOGIN/PATH
 		ask https://LOGIN/PATH
-		ask -d scope=all https://LOGIN/PATH/../device/code
+		ask -d scope=all https://LOGIN/PATH/code
 		ask -d scope=all https://LOGIN/PATH/../PATH`
 	out, _ := r.asPreset(script)
 	if len(strings.Split(out, " 403\n")) != 7 || strings.Count(out, "there is no login from inside") != 6 || strings.Count(out, r.says) != 6 {
