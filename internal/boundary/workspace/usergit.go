@@ -5,6 +5,7 @@ package workspace
 import (
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -225,20 +226,11 @@ func (r *userGit) matches(condition, dir string) bool {
 // write writes the settings as a file that git reads.
 func (r *userGit) write() []byte {
 	var b bytes.Buffer
-	for _, name := range sortedNames(r.values) {
+	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		section, key, _ := strings.Cut(name, ".")
 		b.WriteString("[" + section + "]\n\t" + key + " = " + quoteValue(r.values[name]) + "\n")
 	}
 	return b.Bytes()
-}
-
-func sortedNames(m map[string]string) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // quoteValue writes a value of one line so that git reads the same one.
