@@ -87,10 +87,19 @@ var offered = map[string]func(string) bool{
 	"user.name": text, "user.email": text,
 }
 
+// hostRE is the part of an address that names a machine. A user's name that could pass for
+// one has no place in it: https://github.com@evil.example is at evil.example.
+var hostRE = pattern(`^([A-Za-z0-9_+~-]+@)?[A-Za-z0-9_.:\[\]-]+$`)
+
 // transportURL accepts an address of another machine. In a path, git push would run the
 // hooks of the repository there.
 func transportURL(v string) bool {
-	return harmlessURL(v) && (scpRE().MatchString(v) || strings.Contains(v, "://")) && !strings.HasPrefix(v, "file:")
+	_, rest, isURL := strings.Cut(v, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	if !isURL {
+		host, _, _ = strings.Cut(v, ":")
+	}
+	return harmlessURL(v) && (isURL || scpRE().MatchString(v)) && hostRE().MatchString(host) && !strings.HasPrefix(v, "file:")
 }
 
 // CompareConfigs lists what a run changed in its copy of the configuration file. The copy
@@ -246,7 +255,8 @@ func (c ConfigChange) refusal() string {
 		}
 	}
 	for _, v := range c.Now {
-		if slices.Contains(c.Was, v) || allowed(v) {
+		elsewhere := c.Key == "fetch" && !strings.Contains(v, ":refs/remotes/"+s.sub+"/") // where git fetch would overwrite what is not this remote's
+		if slices.Contains(c.Was, v) || allowed(v) && !elsewhere {
 			continue
 		}
 		if (c.Key == "url" || c.Key == "pushurl") && (strings.HasPrefix(v, "file:") || pathRE().MatchString(v)) {
