@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/boundary"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // UserGit is what of the user's own git configuration is taken over into a run: settings
@@ -23,9 +24,8 @@ type UserGit struct {
 	Config []byte // a configuration file
 	Ignore []byte // what git ignores in every repository (gitignore(5))
 
-	// Undecided is a kind of condition, such as "hasconfig", under which a file would give
-	// the user another name or address, and of which it is not known here whether it
-	// holds; "" for none.
+	// Undecided says of an identity why it is not taken over: "by includeIf hasconfig", of
+	// which it is not known here whether it holds, or "in PATH, which …"; "" for none.
 	Undecided string
 }
 
@@ -71,7 +71,8 @@ const (
 
 // ReadUserGit reads the git configuration of the user and of the machine as git does in
 // the first of the trees, which the conditions of includeIf are about. It reads nothing in
-// the trees, which a run can write to: whoever wrote that would choose what else is read.
+// the trees but whether it has an identity: a run can write there, and whoever wrote that
+// would choose what else is read.
 func ReadUserGit(home string, trees []string) UserGit {
 	r := userGit{home: home, trees: trees, values: map[string]string{}}
 	if len(trees) > 0 {
@@ -157,11 +158,15 @@ func (r *userGit) noteUndecided(s setting, dir string) {
 	if at == "" || kind != "hasconfig" && kind != "onbranch" {
 		return
 	}
-	data, _ := r.read(at, MaxConfig)
-	c, err := parseConfig(data)
-	if err == nil && slices.ContainsFunc(c.settings, func(s setting) bool { return s.name() == "user.name" || s.name() == "user.email" }) {
-		r.undecided = kind
+	if data, _ := r.read(at, MaxConfig); hasIdentity(data) {
+		r.undecided = "by includeIf " + kind
 	}
+}
+
+// hasIdentity reports whether a configuration names the user.
+func hasIdentity(data []byte) bool {
+	c, err := parseConfig(data)
+	return err == nil && slices.ContainsFunc(c.settings, func(s setting) bool { return s.name() == "user.name" || s.name() == "user.email" })
 }
 
 // gitDirs are the names by which git compares the git directory of a tree with a condition:
@@ -246,7 +251,13 @@ func escapeValue(v string) string { return strings.NewReplacer(`\`, `\\`, `"`, `
 // read reads a file of the user's, unless it lies in a tree that the run can write to.
 func (r *userGit) read(name string, limit int64) ([]byte, bool) {
 	data, at, ok := readOwn(name, limit)
-	return data, ok && !boundary.InTrees(at, r.trees)
+	if ok && boundary.InTrees(at, r.trees) {
+		if hasIdentity(data) {
+			r.undecided = "in " + floortext.Word(name) + ", which programs inside can change,"
+		}
+		return nil, false
+	}
+	return data, ok
 }
 
 // readOwn reads a regular file of the user's, where links are the user's own, and returns

@@ -49,7 +49,7 @@ func (s *Session) addGit(spec *boundary.Spec) error {
 	s.notes = nil
 	said := slices.ContainsFunc(spec.Plan.Env, func(e policy.Env) bool { return e.Name == "GIT_AUTHOR_EMAIL" })
 	if user.Undecided != "" && !said {
-		s.notes = []string{"an identity by includeIf " + user.Undecided + " is not taken over: --env GIT_AUTHOR_EMAIL=…"}
+		s.notes = []string{"an identity " + user.Undecided + " is not taken over: --env GIT_AUTHOR_EMAIL=…"}
 	}
 	if os.Geteuid() == 0 { // the user inside is another one in each run, whom an index does not know
 		user.Config = append(user.Config, "[core]\n\tcheckStat = minimal\n"...)
