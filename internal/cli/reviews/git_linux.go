@@ -59,6 +59,27 @@ func OfferGit(world *command.App, r run.Result) []screen.Offer {
 	}}
 }
 
+// lostGit names the settings of git that wait and go with the list of a run, and returns
+// what a question about it adds; "" for none.
+func (a *app) lostGit(r review.Reviewed) string {
+	l, err := review.ReadChangeList(r.Dir)
+	if err != nil {
+		return ""
+	}
+	waiting := review.GroupGit(l.Git)
+	for i, g := range waiting {
+		if i == maxGitShown {
+			a.Note(command.Yellow, "forgets", "%d more settings of git", len(waiting)-i)
+			break
+		}
+		a.Note(command.Yellow, "forgets", "%s: %s", text.Word(string(g.File)), g)
+	}
+	if len(waiting) == 0 {
+		return ""
+	}
+	return " and " + words.Plural(len(waiting), "setting of git that waits", "settings of git that wait")
+}
+
 // refusedGit are lines about settings that are not taken over.
 func refusedGit(all []workspace.ConfigChange) (lines []string) {
 	for i, c := range all {
