@@ -179,7 +179,7 @@ func (a *app) decideOne(all []review.Reviewed, host policy.Host, id string, d re
 // unreached is an error where a run is alive that may write to the file of settings.
 func unreached(state string, g review.GitSettings) error {
 	if alive := run.Alive(state, filepath.Dir(string(g.File))); len(alive) > 0 {
-		return command.Usage(fmt.Errorf("the run %s is alive, and could change %s while it is written", alive[0], g.File), "try again when it has ended")
+		return command.Usage(fmt.Errorf("the run %s is beginning or alive, and could change %s while it is written", alive[0], text.Word(string(g.File))), "try again when it has ended")
 	}
 	return nil
 }
