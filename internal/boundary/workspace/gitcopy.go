@@ -37,23 +37,23 @@ func ReadConfig(plan policy.Plan, r policy.Protected) ([]byte, error) {
 	name := plan.Within(r)
 	fd, err := openResolved(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), err)
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, fmt.Errorf("reading %s: %w", name, errGitConfig)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), errGitConfig)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxConfig+1))
 	if err == nil && len(data) > MaxConfig {
 		err = errGitConfig
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), err)
 	}
 	return data, nil
 }

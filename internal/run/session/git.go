@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -126,7 +127,7 @@ func (s *Session) CollectGit() error {
 				changes, err = workspace.CompareConfigs(c.file, c.given, after)
 			}
 			if err != nil {
-				return fmt.Errorf("what git changed for %s, and for any after it, in this run is not taken over: %w", c.file, err)
+				return fmt.Errorf("what git changed for %s, and for any after it, in this run is not taken over: %w", text.Word(c.file), err)
 			}
 			for i := range changes {
 				if s.view != nil {
