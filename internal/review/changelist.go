@@ -31,7 +31,7 @@ type ChangeList struct {
 	Cut       int                    `json:"cut,omitempty"`    // how many more there were
 	Unsure    string                 `json:"unsure,omitempty"` // why something may be missing
 
-	Git []workspace.ConfigChange `json:"git,omitempty"` // settings of git that the run changed in its copies; these wait
+	Git []workspace.ConfigChange `json:"git,omitempty"` // settings of git that the run changed in its copies; those that are not refused wait
 }
 
 // Limits of the lists that are kept. A list is for review after the run; the record
@@ -97,8 +97,8 @@ func (l ChangeList) save(dir string) error {
 	return about.Begin(dir) // a list is not worth waiting for the disk
 }
 
-// prune removes lists that are too old or too many. What waits for a decision is
-// none of those.
+// prune removes lists that are too old or too many. What waits for a decision is none of
+// those, and nor are lists with settings of git that wait.
 func prune(reviews string, now time.Time) error {
 	entries, err := os.ReadDir(reviews)
 	if err != nil {
@@ -113,6 +113,9 @@ func prune(reviews string, now time.Time) error {
 			continue
 		}
 		if kept++; kept > maxDirect || now.Sub(about.Ended) > maxDirectTime {
+			if l, err := ReadChangeList(dir); err == nil && len(GroupGit(l.Git)) > 0 {
+				continue
+			}
 			errs = append(errs, workspace.RemoveTree(dir))
 		}
 	}

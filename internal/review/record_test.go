@@ -4,11 +4,14 @@ package review
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/boundary/workspace"
@@ -303,6 +306,33 @@ func TestSetOfAList(t *testing.T) {
 		if c := s.Find(path); !slices.Equal(c.Notes, []string{note}) || c.Cannot != "" {
 			t.Errorf("%s: %q, %q", path, c.Notes, c.Cannot)
 		}
+	}
+}
+
+// TestOldListsGo: a list that is too old or one too many is removed, unless settings of git
+// wait in it.
+func TestOldListsGo(t *testing.T) {
+	reviews := t.TempDir()
+	keep := func(session string, ended time.Time, refused ...string) {
+		l := ChangeList{Version: 1, Session: session, Workspace: "/ws", Ended: ended}
+		for _, why := range refused {
+			l.Git = append(l.Git, workspace.ConfigChange{File: "/ws/.git/config", Section: "user", Key: "name", Now: []string{"x"}, Refused: why})
+		}
+		if err := l.Keep(filepath.Join(reviews, session)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := time.Now()
+	keep("0-waits", now.Add(-2*maxDirectTime), "", "why")
+	keep("1-refused", now.Add(-2*maxDirectTime), "why")
+	keep("2-old", now.Add(-2*maxDirectTime))
+	keep("3-waits", now, "")
+	for i := range maxDirect {
+		keep(fmt.Sprintf("4-%02d", i), now)
+	}
+	entries, err := os.ReadDir(reviews)
+	if err != nil || len(entries) != maxDirect+2 || entries[0].Name() != "0-waits" || entries[1].Name() != "3-waits" {
+		t.Errorf("%v are left, %v", entries, err)
 	}
 }
 

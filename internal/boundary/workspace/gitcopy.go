@@ -37,23 +37,23 @@ func ReadConfig(plan policy.Plan, r policy.Protected) ([]byte, error) {
 	name := plan.Within(r)
 	fd, err := openResolved(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), err)
 	}
 	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), err)
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, fmt.Errorf("reading %s: %w", name, errGitConfig)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), errGitConfig)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxConfig+1))
 	if err == nil && len(data) > MaxConfig {
 		err = errGitConfig
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", name, err)
+		return nil, fmt.Errorf("reading %s: %w", floortext.Word(name), err)
 	}
 	return data, nil
 }
@@ -87,10 +87,19 @@ var offered = map[string]func(string) bool{
 	"user.name": text, "user.email": text,
 }
 
+// hostRE is the part of an address that names a machine. A user's name that could pass for
+// one has no place in it: https://github.com@evil.example is at evil.example.
+var hostRE = pattern(`^([A-Za-z0-9_+~-]+@)?[A-Za-z0-9_.:\[\]-]+$`)
+
 // transportURL accepts an address of another machine. In a path, git push would run the
 // hooks of the repository there.
 func transportURL(v string) bool {
-	return harmlessURL(v) && (scpRE().MatchString(v) || strings.Contains(v, "://")) && !strings.HasPrefix(v, "file:")
+	_, rest, isURL := strings.Cut(v, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	if !isURL {
+		host, _, _ = strings.Cut(v, ":")
+	}
+	return harmlessURL(v) && (isURL || scpRE().MatchString(v)) && hostRE().MatchString(host) && !strings.HasPrefix(v, "file:")
 }
 
 // CompareConfigs lists what a run changed in its copy of the configuration file. The copy
@@ -246,7 +255,8 @@ func (c ConfigChange) refusal() string {
 		}
 	}
 	for _, v := range c.Now {
-		if slices.Contains(c.Was, v) || allowed(v) {
+		elsewhere := c.Key == "fetch" && !strings.Contains(v, ":refs/remotes/"+s.sub+"/") // where git fetch would overwrite what is not this remote's
+		if slices.Contains(c.Was, v) || allowed(v) && !elsewhere {
 			continue
 		}
 		if (c.Key == "url" || c.Key == "pushurl") && (strings.HasPrefix(v, "file:") || pathRE().MatchString(v)) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // ApplyConfig makes the changes, all of one git configuration, in the file on the host.
@@ -24,7 +25,7 @@ func ApplyConfig(changes []ConfigChange, check func() error) error {
 	}
 	name := string(changes[0].File)
 	if err := applyConfig(name, changes, check); err != nil {
-		return fmt.Errorf("changing %s: %w", name, err)
+		return fmt.Errorf("changing %s: %w", floortext.Word(name), err)
 	}
 	return nil
 }
@@ -59,7 +60,7 @@ func applyConfig(name string, changes []ConfigChange, check func() error) (err e
 	}
 	for _, c := range changes {
 		if data, err = c.edit(data); err != nil {
-			return fmt.Errorf("%s: %w", c.Name(), err)
+			return fmt.Errorf("%s: %w", floortext.Word(c.Name()), err)
 		}
 	}
 	if st.Uid != uint32(os.Geteuid()) {
@@ -75,7 +76,7 @@ func applyConfig(name string, changes []ConfigChange, check func() error) (err e
 // lockedError means that a configuration is being written.
 type lockedError struct{ lock string }
 
-func (e *lockedError) Error() string { return "another program holds " + e.lock }
+func (e *lockedError) Error() string { return "another program holds " + floortext.Word(e.lock) }
 
 // Hint says what to do.
 func (e *lockedError) Hint() string {

@@ -156,14 +156,21 @@ func planAdditions(plan policy.Plan, snap *Snapshot, root string, viewed bool) p
 // puts a lock beside it. What the policy shows read-only, and what is too much, is not copied.
 func nameCopies(plan policy.Plan, rows []policy.Protected) {
 	fixed := readOnlyPaths(plan)
+	n := 0 // copies so far
+	for _, r := range plan.Protect {
+		if r.Copy != "" {
+			n++
+		}
+	}
 	for i := range rows {
 		r := &rows[i]
-		switch n := len(plan.Protect) + i; {
+		switch {
 		case r.Copy == "":
 		case n >= maxConfigCopies || slices.ContainsFunc(fixed, func(f policy.PathRule) bool { return paths.Within(f.Path, plan.Within(*r)) }):
 			r.Copy = ""
 		default:
 			r.Copy = path.Join(event.KeptConfigs, strconv.Itoa(n), r.Copy)
+			n++
 		}
 	}
 }

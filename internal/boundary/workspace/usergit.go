@@ -5,6 +5,7 @@ package workspace
 import (
 	"bytes"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	"holdfast.dev/holdfast/internal/boundary"
+	floortext "holdfast.dev/holdfast/internal/floor/text"
 )
 
 // UserGit is what of the user's own git configuration is taken over into a run: settings
@@ -22,9 +24,8 @@ type UserGit struct {
 	Config []byte // a configuration file
 	Ignore []byte // what git ignores in every repository (gitignore(5))
 
-	// Undecided is a kind of condition, such as "hasconfig", under which a file would give
-	// the user another name or address, and of which it is not known here whether it
-	// holds; "" for none.
+	// Undecided says of an identity why it is not taken over: "by includeIf hasconfig", of
+	// which it is not known here whether it holds, or "in PATH, which …"; "" for none.
 	Undecided string
 }
 
@@ -70,7 +71,8 @@ const (
 
 // ReadUserGit reads the git configuration of the user and of the machine as git does in
 // the first of the trees, which the conditions of includeIf are about. It reads nothing in
-// the trees, which a run can write to: whoever wrote that would choose what else is read.
+// the trees but whether it has an identity: a run can write there, and whoever wrote that
+// would choose what else is read.
 func ReadUserGit(home string, trees []string) UserGit {
 	r := userGit{home: home, trees: trees, values: map[string]string{}}
 	if len(trees) > 0 {
@@ -156,11 +158,15 @@ func (r *userGit) noteUndecided(s setting, dir string) {
 	if at == "" || kind != "hasconfig" && kind != "onbranch" {
 		return
 	}
-	data, _ := r.read(at, MaxConfig)
-	c, err := parseConfig(data)
-	if err == nil && slices.ContainsFunc(c.settings, func(s setting) bool { return s.name() == "user.name" || s.name() == "user.email" }) {
-		r.undecided = kind
+	if data, _ := r.read(at, MaxConfig); hasIdentity(data) {
+		r.undecided = "by includeIf " + kind
 	}
+}
+
+// hasIdentity reports whether a configuration names the user.
+func hasIdentity(data []byte) bool {
+	c, err := parseConfig(data)
+	return err == nil && slices.ContainsFunc(c.settings, func(s setting) bool { return s.name() == "user.name" || s.name() == "user.email" })
 }
 
 // gitDirs are the names by which git compares the git directory of a tree with a condition:
@@ -225,20 +231,11 @@ func (r *userGit) matches(condition, dir string) bool {
 // write writes the settings as a file that git reads.
 func (r *userGit) write() []byte {
 	var b bytes.Buffer
-	for _, name := range sortedNames(r.values) {
+	for _, name := range slices.Sorted(maps.Keys(r.values)) {
 		section, key, _ := strings.Cut(name, ".")
 		b.WriteString("[" + section + "]\n\t" + key + " = " + quoteValue(r.values[name]) + "\n")
 	}
 	return b.Bytes()
-}
-
-func sortedNames(m map[string]string) []string {
-	var names []string
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // quoteValue writes a value of one line so that git reads the same one.
@@ -254,7 +251,13 @@ func escapeValue(v string) string { return strings.NewReplacer(`\`, `\\`, `"`, `
 // read reads a file of the user's, unless it lies in a tree that the run can write to.
 func (r *userGit) read(name string, limit int64) ([]byte, bool) {
 	data, at, ok := readOwn(name, limit)
-	return data, ok && !boundary.InTrees(at, r.trees)
+	if ok && boundary.InTrees(at, r.trees) {
+		if hasIdentity(data) {
+			r.undecided = "in " + floortext.Word(name) + ", which programs inside can change,"
+		}
+		return nil, false
+	}
+	return data, ok
 }
 
 // readOwn reads a regular file of the user's, where links are the user's own, and returns

@@ -103,12 +103,21 @@ func TestUserGitDirectory(t *testing.T) {
 			t.Errorf("%s: %q, want %s", row.name, list, row.want)
 		}
 	}
-	for condition, want := range map[string]string{"hasconfig:remote.*.url:**": "hasconfig", "onbranch:main": "onbranch", "gitdir:/x": "", "what:ever": ""} {
+	for condition, want := range map[string]string{"hasconfig:remote.*.url:**": "by includeIf hasconfig", "onbranch:main": "by includeIf onbranch", "gitdir:/x": "", "what:ever": ""} {
 		if err := os.WriteFile(home+"/.gitconfig", []byte("[includeIf \""+condition+"\"]\npath = w.inc\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got := ReadUserGit(home, []string{home + "/work/repo"}).Undecided; got != want {
 			t.Errorf("%s: %q is not known", condition, got)
+		}
+	}
+	for text, want := range map[string]string{"[user]\nname = x\n": "in HOME/.gitconfig, which programs inside can change,", "[core]\neol = lf\n": "", "[user": ""} {
+		home := userWorld(t, map[string]string{"dot/gitconfig": text})
+		if err := os.Symlink("dot/gitconfig", home+"/.gitconfig"); err != nil {
+			t.Fatal(err)
+		}
+		if got := ReadUserGit(home, []string{home + "/dot"}); got.Undecided != strings.ReplaceAll(want, "HOME", home) || len(got.Config) > 0 {
+			t.Errorf("%q in the workspace: %q is not known, and %q is taken over", text, got.Undecided, got.Config)
 		}
 	}
 }

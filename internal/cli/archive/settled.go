@@ -48,10 +48,10 @@ func WriteSettled(w io.Writer, s *Settled) {
 	}
 	fmt.Fprintln(w, "\nThe supervisor was killed; what the run left was examined afterwards:")
 	for _, q := range s.Quarantined {
-		fmt.Fprintf(w, "  held back  %s (%s)\n             now at %s\n", text.Line(q.Path), text.Safe(q.Reason), text.Line(q.Held))
+		fmt.Fprintf(w, "  held back  %s (%s)\n             now at %s\n", text.Line(q.Path), text.Line(q.Reason), text.Line(q.Held))
 	}
 	for _, f := range s.Flagged {
-		fmt.Fprintf(w, "  %-9s  %s (%s)\n", text.Safe(f.Change), text.Line(f.Path), text.Safe(f.Reason))
+		fmt.Fprintf(w, "  %-9s  %s (%s)\n", text.Safe(f.Change), text.Line(f.Path), text.Line(f.Reason))
 	}
 	for _, warning := range s.Warnings {
 		fmt.Fprintf(w, "  warning    %s\n", text.Line(warning))

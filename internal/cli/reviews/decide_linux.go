@@ -342,6 +342,7 @@ func (a *app) dropReview(ctx context.Context, name string, yes bool) error {
 			lost = "the list of " + words.Plural(n.Changes, "change", "changes") + ", which stay in the workspace"
 		}
 	}
+	lost += a.lostGit(r)
 	if !yes && !a.confirm(fmt.Sprintf("forget %s of %s in %s?", lost, text.Line(r.Session), text.Word(string(r.Workspace)))) {
 		return command.Usage(errors.New("nothing was dropped"), "give --yes where there is no terminal to ask on")
 	}

@@ -63,6 +63,27 @@ func OfferGit(world *command.App, r run.Result) []screen.Offer {
 	}}
 }
 
+// lostGit names the settings of git that wait and go with the list of a run, and returns
+// what a question about it adds; "" for none.
+func (a *app) lostGit(r review.Reviewed) string {
+	l, err := review.ReadChangeList(r.Dir)
+	if err != nil {
+		return ""
+	}
+	waiting := review.GroupGit(l.Git)
+	for i, g := range waiting {
+		if i == maxGitShown {
+			a.Note(command.Yellow, "forgets", "%d more settings of git", len(waiting)-i)
+			break
+		}
+		a.Note(command.Yellow, "forgets", "%s: %s", text.Word(string(g.File)), g)
+	}
+	if len(waiting) == 0 {
+		return ""
+	}
+	return " and " + words.Plural(len(waiting), "setting of git that waits", "settings of git that wait")
+}
+
 // refusedGit are lines about settings that are not taken over.
 func refusedGit(all []workspace.ConfigChange) (lines []string) {
 	for i, c := range all {
@@ -162,7 +183,7 @@ func (a *app) decideOne(all []review.Reviewed, host policy.Host, id string, d re
 // unreached is an error where a run is alive that may write to the file of settings.
 func unreached(state string, g review.GitSettings) error {
 	if alive := run.Alive(state, filepath.Dir(string(g.File))); len(alive) > 0 {
-		return command.Usage(fmt.Errorf("the run %s is alive, and could change %s while it is written", alive[0], g.File), "try again when it has ended")
+		return command.Usage(fmt.Errorf("the run %s is beginning or alive, and could change %s while it is written", alive[0], text.Word(string(g.File))), "try again when it has ended")
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func (a *App) Lookup(name string) string {
 	return ""
 }
 
-// Note prints a line on stderr that is not an error.
+// Note prints a line on stderr that is not an error. It is one line, whatever names are in it.
 func (a *App) Note(colour, kind, format string, args ...any) {
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, a.Name+": "+kind+":"), text.Safe(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(colour, a.Name+": "+kind+":"), text.Line(fmt.Sprintf(format, args...)))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,14 +43,20 @@ func (a *App) Report(err error) int {
 	case errors.As(err, &exit):
 		return exit.Code
 	}
-	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(Red, a.Name+": error:"), text.Safe(err.Error()))
+	fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(Red, a.Name+": error:"), indent(err.Error()))
 	if hint := a.hintFor(err); hint != "" {
-		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(Cyan, a.Name+": hint:"), text.Safe(hint))
+		fmt.Fprintf(a.Stderr, "%s %s\n", a.Paint(Cyan, a.Name+": hint:"), indent(hint))
 	}
 	if a.Status != nil {
 		return a.Status(err)
 	}
 	return ExitUsage
+}
+
+// indent is a message of several lines, of which only the first begins a line: a name in it
+// may hold what looks like another message of ours.
+func indent(message string) string {
+	return strings.ReplaceAll(text.Safe(message), "\n", "\n    ")
 }
 
 // hintFor is the next command to type after an error; "" if there is none.
@@ -66,7 +73,7 @@ func (a *App) hintFor(err error) string {
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &path):
-		return "check who may use it: ls -ld " + path.Path
+		return "check who may use it: ls -ld " + text.Word(path.Path)
 	case errors.Is(err, fs.ErrPermission):
 		return "check who may use the path in the message: ls -ld PATH"
 	default:

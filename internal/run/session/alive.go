@@ -11,16 +11,26 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
+// scanPatience is how long Alive waits for the runs that begin.
+const scanPatience = time.Second
+
 // Alive lists the runs of this user that are looked after now and may write to a
-// directory, to a part of it or to what it lies in, or that may yet: those that begin.
+// directory, to a part of it or to what it lies in, or that may yet: those of which that is
+// not known soon, because they begin.
 func Alive(state, root string) []string {
 	var out []string
+	until := time.Now().Add(scanPatience)
 	_ = eachLive(sessionsDir(state), func(dir string) bool { // no directory, no runs
 		_, begins := os.Lstat(filepath.Join(dir, scannedMark))
+		for begins != nil && supervised(dir) && time.Now().Before(until) {
+			time.Sleep(scanPatience / 50)
+			_, begins = os.Lstat(filepath.Join(dir, scannedMark))
+		}
 		s := &Session{dir: dir}
-		if err := s.load(); err != nil || begins != nil || s.concerns(root) {
+		if err := s.load(); (err != nil || begins != nil || s.concerns(root)) && supervised(dir) {
 			out = append(out, filepath.Base(dir))
 		}
 		return true

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/internal/floor/event"
 	"holdfast.dev/holdfast/internal/floor/paths"
 	"holdfast.dev/holdfast/internal/floor/sys"
+	"holdfast.dev/holdfast/internal/floor/text"
 	"holdfast.dev/holdfast/internal/policy"
 )
 
@@ -49,7 +50,7 @@ func (s *Session) addGit(spec *boundary.Spec) error {
 	s.notes = nil
 	said := slices.ContainsFunc(spec.Plan.Env, func(e policy.Env) bool { return e.Name == "GIT_AUTHOR_EMAIL" })
 	if user.Undecided != "" && !said {
-		s.notes = []string{"an identity by includeIf " + user.Undecided + " is not taken over: --env GIT_AUTHOR_EMAIL=…"}
+		s.notes = []string{"an identity " + user.Undecided + " is not taken over: --env GIT_AUTHOR_EMAIL=…"}
 	}
 	if os.Geteuid() == 0 { // the user inside is another one in each run, whom an index does not know
 		user.Config = append(user.Config, "[core]\n\tcheckStat = minimal\n"...)
@@ -126,7 +127,7 @@ func (s *Session) CollectGit() error {
 				changes, err = workspace.CompareConfigs(c.file, c.given, after)
 			}
 			if err != nil {
-				return fmt.Errorf("what git changed for %s, and for any after it, in this run is not taken over: %w", c.file, err)
+				return fmt.Errorf("what git changed for %s, and for any after it, in this run is not taken over: %w", text.Word(c.file), err)
 			}
 			for i := range changes {
 				if s.view != nil {

@@ -102,10 +102,18 @@ func TestAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := policy.Plan{Workspace: filepath.Join(dir, "ws"), Dir: filepath.Join(dir, "ws")}
-	if err := s.scan(t.Context(), &plan); err != nil {
+	scan := make(chan error)
+	go func() {
+		time.Sleep(scanPatience / 10)
+		scan <- s.scan(t.Context(), &plan)
+	}()
+	if alive("elsewhere") {
+		t.Error("its scan was not waited for")
+	}
+	if err := <-scan; err != nil {
 		t.Fatal(err)
 	}
-	for at, want := range map[string]bool{"ws": true, "ws/sub": true, ".": true, "elsewhere": false} {
+	for at, want := range map[string]bool{"elsewhere": false, "ws": true, "ws/sub": true, ".": true} {
 		if alive(at) != want {
 			t.Errorf("that a run concerns %s is %v", at, !want)
 		}
