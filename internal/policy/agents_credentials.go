@@ -3,6 +3,7 @@ package policy
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,6 +139,7 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 		}),
 		{"command", func(n *yaml.Node) { o.Source.Kind = "command"; d.command(label, n, &o.Source) }},
 		d.textField(label, "login", &o.loginFile, homePath),
+		d.textsField(label, "instead", &o.instead, unchanged(variable)),
 		d.textField(label, awsKeys, &o.Source.Value, func(text string) (string, error) {
 			o.Source.Kind = awsKeys
 			return text, oneOf(awsKeys, text, []string{"keys"})
@@ -218,21 +220,19 @@ func (a *agentPlan) ready(c *offered) string {
 func (a *agentPlan) readyByVariable(c *offered) string {
 	missing := a.preset.Title + " has no credential: "
 	if c.Source.Kind == "command" {
-		var files []obeyed
-		if c.Source.Argv[0] == "gcloud" { // takes this before its own
-			var why string
-			if files, why = a.filesGiven(c.Origin, "GOOGLE_APPLICATION_CREDENTIALS"); why != "" {
-				return missing + why
-			}
+		files, why := a.filesGiven(c.Origin, c.instead...)
+		if why != "" {
+			return missing + why
 		}
 		path := a.hostPath(c.loginFile)
-		if _, err := os.Lstat(path); err != nil || !a.hasProgram(c.Source.Argv[0]) {
+		login := path
+		for _, name := range c.instead { // the command has the caller's, and takes it before its own
+			login = cmp.Or(a.host.lookup(name), login)
+		}
+		if _, err := os.Lstat(login); err != nil || !a.hasProgram(c.Source.Argv[0]) {
 			return missing + a.other + c.login
 		}
-		if !slices.ContainsFunc(files, func(o obeyed) bool { return o.path == path }) {
-			files = append(files, obeyed{named{path, c.Origin}, ""})
-		}
-		a.obeyed = append(a.obeyed, files...) // the command is executed on the host
+		a.obeyed = append(append(a.obeyed, files...), obeyed{named{path, c.Origin}, ""}) // the command is executed on the host
 		return ""
 	}
 	if c.Source.Kind == awsKeys {
