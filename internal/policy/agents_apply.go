@@ -24,7 +24,7 @@ type agentPlan struct {
 	missing   []string
 	endpoints []Login
 	noLogin   []Login
-	other     string // why a login of the program cannot be used: it is at another host
+	other     string // why a login of the program cannot be used: it is at another host, or is a command
 }
 
 // preset puts a preset between the profile and what the user says. later are the

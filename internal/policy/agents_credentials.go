@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,23 +20,18 @@ import (
 func (d *presetDecoder) ownFile(n *yaml.Node) {
 	const label = "an entry of files"
 	f := AgentFile{Origin: d.origin(n)}
+	var drop []string
 	d.mapping(label, n, []field{
-		d.textField(label, "path", &f.Path, func(text string) (string, error) {
-			if _, err := homePath(text); err == nil {
-				return text, nil
-			}
-			if !filepath.IsAbs(text) || filepath.Clean(text) != text || !strings.HasPrefix(text, "/etc/") {
-				return "", fmt.Errorf("%q is neither in the home nor below /etc", printable(text))
-			}
-			return text, pathText(text)
-		}),
+		d.textField(label, "path", &f.Path, homeOrEtc),
 		d.textField(label, "content", &f.Content, anyText),
 		{"merge", func(n *yaml.Node) { d.truth(label, "merge", n, &f.Merge) }},
+		d.textsField(label, "drop", &drop, keyPath),
 		{"writable", func(n *yaml.Node) { d.truth(label, "writable", n, &f.Writable) }},
 	})
 	if len(d.errs) == 0 && (f.Path == "" || f.Content == "") {
 		d.fail(n, "", "%s needs path and content", label)
 	}
+	f.Drop = keyPaths(drop)
 	d.preset.files = append(d.preset.files, f)
 }
 
@@ -178,7 +172,7 @@ func (a *agentPlan) ready(c *offered) string {
 	defer clear(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return a.preset.Title + " has no credential: " + login
+		return a.preset.Title + " has no credential: " + a.other + login
 	case err != nil:
 		return fmt.Sprintf("%s: its credential cannot be used: %s", a.preset.Title, withHint(err))
 	}
@@ -194,7 +188,7 @@ func (a *agentPlan) ready(c *offered) string {
 		return a.preset.Title + " has no credential: " + a.other + login
 	}
 	if err != nil || len(secret) == 0 {
-		return a.preset.Title + " has no credential: " + login
+		return a.preset.Title + " has no credential: " + a.other + login
 	}
 	if c.Renewal != nil {
 		if refresh, err := SecretIn(data, map[string]string{"key": c.Renewal.Refresh}); err == nil && len(refresh) > 0 {
