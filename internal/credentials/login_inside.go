@@ -3,6 +3,7 @@ package credentials
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,6 +25,10 @@ func (h *holder) makeInside(s *loginSource) error {
 		return nil
 	}
 	t, err := s.read()
+	if errors.Is(err, errNoJSON) {
+		s.wait(policy.WriteTime)
+		t, err = s.read()
+	}
 	if err != nil {
 		return h.refuse("its login", err)
 	}

@@ -168,7 +168,7 @@ func (a *agentPlan) ready(c *offered) string {
 	}
 	login := c.toType()
 	path := a.hostPath(c.Source.Value)
-	data, err := readPolicy(path, a.host.UID, false)
+	data, err := a.readLogin(path, c)
 	defer clear(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPresetLogin: of an account login the run gets a rule for the API, one for the
@@ -100,6 +101,31 @@ func TestPresetsWithoutCredentialSayOnce(t *testing.T) {
 		o.Host.Dir = w.mkdir("home/u/ws")
 		if p := w.plan(o); len(p.Agent.Missing) != 1 {
 			t.Errorf("%s: %q", name, p.Agent.Missing)
+		}
+	}
+}
+
+// TestLoginThatIsBeingWritten: it is read once more.
+func TestLoginThatIsBeingWritten(t *testing.T) {
+	const login = `{"tokens":{"access_token":"aaaa.bbbb.cccc","refresh_token":"rrrrrrrr"}}`
+	for _, row := range []struct {
+		then  string
+		ready bool
+	}{{login, true}, {login[:20], false}} {
+		w := newWorld(t)
+		w.write("home/u/.codex/auth.json", login[:20], 0o600)
+		p, err := PresetNamed(Options{Host: w.host}, "codex")
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits := 0
+		a := &agentPlan{preset: p, host: w.host, dir: w.at("home/u/ws"), claimed: map[string]bool{}, wait: func(time.Duration) {
+			waits++
+			w.write("home/u/.codex/auth.json", row.then, 0o600)
+		}}
+		i := slices.IndexFunc(p.credentials, func(c offered) bool { return c.Renewal != nil })
+		if why := a.ready(&p.credentials[i]); (why == "") != row.ready || waits != 1 {
+			t.Errorf("%q after %d waits", why, waits)
 		}
 	}
 }
