@@ -191,3 +191,28 @@ func TestRenewalWaitsForConsent(t *testing.T) {
 		a.renewals(1)
 	}
 }
+
+// TestLoginThatIsBeingWritten: the start reads it once more, and waits no longer.
+func TestLoginThatIsBeingWritten(t *testing.T) {
+	a := newAccount(t, time.Hour)
+	h := a.broker(nil).holders["account"]
+	whole, err := os.ReadFile(a.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := h.source.(*loginSource)
+	for _, then := range [][]byte{whole, whole[:20]} {
+		waits := 0
+		s.wait = func(time.Duration) { waits++; a.write(then) }
+		a.write(whole[:20])
+		if err := h.makeInside(s); (err == nil) != (len(then) == len(whole)) || waits != 1 {
+			t.Errorf("after %d waits: %v", waits, err)
+		}
+	}
+}
+
+func (a *account) write(text []byte) {
+	if err := os.WriteFile(a.path, text, 0o600); err != nil {
+		a.t.Error(err)
+	}
+}

@@ -3,6 +3,7 @@ package credentials
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ func (h *holder) makeInside(s *loginSource) error {
 	if h.cred.Inside == nil {
 		return nil
 	}
-	t, err := s.read()
+	t, err := s.readFirst()
 	if err != nil {
 		return h.refuse("its login", err)
 	}
@@ -68,6 +69,16 @@ func (h *holder) makeInside(s *loginSource) error {
 	}
 	h.file = &policy.AgentFile{Path: f.Path, Content: string(content) + "\n", Writable: true, Origin: h.cred.Origin}
 	return nil
+}
+
+// readFirst is read at the start, once more if the program outside is writing the file.
+func (s *loginSource) readFirst() (tokens, error) {
+	t, err := s.read()
+	if errors.Is(err, errNoJSON) {
+		s.wait(policy.WriteTime)
+		return s.read()
+	}
+	return t, err
 }
 
 // jwtPlaceholder is a JWT with some claims of another one, which ends at a time. Its

@@ -34,10 +34,13 @@ func (t tokens) valid(at time.Time) bool {
 
 func hashOfText(text string) string { return hashOf(Secret{Value: text}) }
 
+// errNoJSON can also mean that the program is writing the file.
+var errNoJSON = errors.New("it is not JSON")
+
 // tokensIn reads the content of a login file.
 func (s *loginSource) tokensIn(data []byte) (tokens, error) {
 	if !json.Valid(data) {
-		return tokens{}, errors.New("it is not JSON") // which can be while the program writes it
+		return tokens{}, errNoJSON
 	}
 	t := tokens{access: jsonText(data, s.key), refresh: jsonText(data, s.renewal.Refresh), id: jsonText(data, s.renewal.ID)}
 	t.ends = jwtEnd(t.access)

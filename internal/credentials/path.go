@@ -41,8 +41,10 @@ func (c *changeable) Hint() string {
 // checkPath follows a path from the root to its end. No directory and no link
 // on the way may be in one of the trees: the path then means the same when it
 // is used as here, whatever is written to the trees meanwhile.
-func checkPath(path string, trees []string) error {
-	roots := rootsOf(trees)
+func checkPath(path string, trees []string) error { return rootsOf(trees).check(path) }
+
+// check is checkPath for many paths.
+func (r roots) check(path string) error {
 	real, link, left, links := "/", "", strings.Split(path, "/"), 0
 	for len(left) > 0 {
 		part := left[0]
@@ -56,7 +58,7 @@ func checkPath(path string, trees []string) error {
 		}
 		next := filepath.Join(real, part)
 		info, err := os.Lstat(next)
-		if tree := roots.holding(next, info); tree != "" {
+		if tree := r.holding(next, info); tree != "" {
 			return &changeable{path, tree, link}
 		}
 		if err != nil {
@@ -82,15 +84,18 @@ func checkPath(path string, trees []string) error {
 	return nil
 }
 
-// ReadUnchangeable reads a file of at most so many bytes that belongs to the user or to
-// root, that others cannot write to, and that nothing in the trees leads to. Another may
-// not decide what is in it: one in the trees is an error.
-func ReadUnchangeable(path string, trees []string, most int64) ([]byte, error) {
-	if err := checkPath(path, trees); err != nil {
-		return nil, err
+// Unchangeable returns a function that reads a file of at most so many bytes that belongs
+// to the user or to root, that others cannot write to, and that nothing in the trees leads
+// to. Another may not decide what is in it: one in the trees is an error.
+func Unchangeable(trees []string) func(path string, most int64) ([]byte, error) {
+	roots := rootsOf(trees)
+	return func(path string, most int64) ([]byte, error) {
+		if err := roots.check(path); err != nil {
+			return nil, err
+		}
+		data, _, err := readOwned(path, true, most)
+		return data, err
 	}
-	data, _, err := readOwned(path, true, most)
-	return data, err
 }
 
 // roots are trees with the files that are their roots, by whatever path these are reached.

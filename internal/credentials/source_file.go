@@ -64,5 +64,5 @@ func (s *fileSource) read() ([]byte, error) {
 	if len(s.options) > 0 { // the secret is a part of it
 		most = policy.MaxFile
 	}
-	return ReadUnchangeable(s.path, s.writable, most)
+	return Unchangeable(s.writable)(s.path, most)
 }

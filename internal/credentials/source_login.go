@@ -23,6 +23,7 @@ type loginSource struct {
 	writable  []string
 	client    func() (*http.Client, error)
 	now       func() time.Time
+	wait      func(time.Duration)
 	hold      func(value string)                       // keeps a value out of what is written and answered; called before anything else is done with it
 	record    func(was, now string, cause error) error // of a renewal: hashes of the access tokens, the second "" where there was none
 
@@ -53,7 +54,7 @@ const (
 func newLoginSource(c policy.Credential, config Config) *loginSource {
 	s := &loginSource{
 		path: c.Source.Value, key: c.Source.Options["key"],
-		writable: config.Writable, client: config.upstream(), now: config.Now,
+		writable: config.Writable, client: config.upstream(), now: config.Now, wait: time.Sleep,
 	}
 	if c.Renewal != nil {
 		s.renewal = *c.Renewal

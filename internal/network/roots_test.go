@@ -40,6 +40,8 @@ func TestHostRoots(t *testing.T) {
 		{name: "files of single tools", env: map[string]string{"PIP_CERT": "{}/company.pem", "CARGO_HTTP_CAINFO": "{}/company.pem", "AWS_CA_BUNDLE": "{}/all.pem"}},
 		{name: "a directory with what is none", env: map[string]string{"SSL_CERT_DIR": "{}/dir:{}/more"}, want: []string{company, other}},
 		{name: "the bundle of this run, in a run within a run", env: map[string]string{"SSL_CERT_FILE": Bundle}},
+		{name: "the bundle of the distribution, which is not read again", env: map[string]string{"SSL_CERT_FILE": "/etc/ssl/cert.pem", "REQUESTS_CA_BUNDLE": "/etc/pki/tls/certs/ca-bundle.crt"}},
+		{name: "another bundle of the distribution", env: map[string]string{"SSL_CERT_FILE": "/etc/ssl/ca-bundle.pem"}, warning: "read", unset: "SSL_CERT_FILE"},
 		{name: "a path that depends on the directory", env: map[string]string{"NODE_EXTRA_CA_CERTS": "company.pem"}, warning: "not an absolute path"},
 		{name: "no file", env: map[string]string{"SSL_CERT_FILE": "{}/gone.pem"}, warning: "what it names does not exist", unset: "SSL_CERT_FILE"},
 		{name: "no certificate", env: map[string]string{"REQUESTS_CA_BUNDLE": "{}/key.pem"}, warning: "no certificate"},
@@ -59,10 +61,16 @@ func TestHostRoots(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if err := errors.Join(os.MkdirAll(filepath.Join(dir, "root/etc/pki/tls/certs"), 0o755), os.Symlink("../../../ssl/cert.pem", filepath.Join(dir, "root/etc/pki/tls/certs/ca-bundle.crt")), os.WriteFile(filepath.Join(dir, "root/etc/ssl/ca-bundle.pem"), []byte(other), 0o644)); err != nil {
+				t.Fatal(err)
+			}
 			var unset []string
 			roots, warnings, err := rootsAt(filepath.Join(dir, "root"), RootsConfig{
 				Getenv: func(name string) string { return strings.ReplaceAll(tt.env[name], "{}", dir) },
 				Read: func(path string, most int64) ([]byte, error) {
+					if strings.HasPrefix(path, "/etc/") {
+						return nil, errors.New("it is read")
+					}
 					if strings.HasSuffix(path, "changeable.pem") {
 						return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("the command can change it")}
 					}

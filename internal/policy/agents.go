@@ -61,9 +61,10 @@ type AgentValue struct {
 type AgentFile struct {
 	Path     string // inside; with ~ in a preset, absolute in a plan
 	Content  string
-	Merge    bool   // content is JSON, and is laid over the host's file of that path
-	Source   string // that file of the host, resolved; "" if there is none
-	Writable bool   // by the agent, in the private home; nothing of it is kept
+	Merge    bool       // content is JSON, and is laid over the host's file of that path
+	Source   string     // that file of the host, resolved; "" if there is none
+	Drop     [][]string // keys of that file that are left out
+	Writable bool       // by the agent, in the private home; nothing of it is kept
 	Origin   Origin
 }
 

@@ -10,12 +10,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // agentPlan is a preset while it becomes part of a policy.
 type agentPlan struct {
 	preset    Preset
 	host      Host
+	wait      func(time.Duration)
 	dir       string // the working directory inside
 	claimed   map[string]bool
 	settings  map[string]setting // variables that the program sets for itself, by name
@@ -24,7 +26,7 @@ type agentPlan struct {
 	missing   []string
 	endpoints []Login
 	noLogin   []Login
-	other     string // why a login of the program cannot be used: it is at another host
+	other     string // why a login of the program cannot be used: it is at another host, or is a command
 }
 
 // preset puts a preset between the profile and what the user says. later are the
@@ -35,7 +37,7 @@ func (e *Effective) preset(o Options, later []File) error {
 	if err != nil {
 		return err
 	}
-	a := &agentPlan{preset: p, host: o.Host, dir: e.Dir, claimed: map[string]bool{}}
+	a := &agentPlan{preset: p, host: o.Host, dir: e.Dir, claimed: map[string]bool{}, wait: time.Sleep}
 	for _, f := range later {
 		for _, one := range f.Entries {
 			a.claim(one)

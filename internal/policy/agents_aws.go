@@ -26,7 +26,7 @@ func (a *agentPlan) awsSource(o *offered) (why string) {
 		o.Source = CredentialSource{Kind: "env", Value: awsVariables[0]}
 		return ""
 	}
-	given, why := a.filesGiven(o.Origin, awsFileVariables[:]...)
+	given, why := a.filesGiven(o.Origin, slices.Concat(awsTokenVariables, awsFileVariables[:])...)
 	if why != "" {
 		return why
 	}
@@ -45,24 +45,35 @@ func (a *agentPlan) awsSource(o *offered) (why string) {
 		}
 	}
 	a.obeyed = append(a.obeyed, given...) // by them the source may execute something on the host
-	if len(keys)+len(config) == 0 {
+	chosen, found := a.lookup("AWS_PROFILE") != "", len(keys)+len(config) > 0
+	if chosen && !found {
 		return "the AWS profile " + printable(profile) + " is not in ~/.aws/config or ~/.aws/credentials"
 	}
 	if a.hasProgram("aws") {
-		o.Source = CredentialSource{Kind: "command", Argv: []string{"aws", "configure", "export-credentials", "--format", "process", "--profile", profile}}
+		o.Source = CredentialSource{Kind: "command", Argv: []string{"aws", "configure", "export-credentials", "--format", "process"}}
+		if chosen { // else the program also finds what needs no profile, such as the role of a machine
+			o.Source.Argv = append(o.Source.Argv, "--profile", profile)
+		}
 		return ""
 	}
 	if argv, err := splitWords(config["credential_process"]); err == nil && !role {
 		o.Source = CredentialSource{Kind: "command", Argv: argv}
 		return ""
 	}
-	return "the AWS profile " + printable(profile) + " needs the program aws (AWS CLI, version 2), which is not installed"
+	what := "there are no keys of AWS, and a role of this machine"
+	if found {
+		what = "the AWS profile " + printable(profile)
+	}
+	return what + " needs the program aws (AWS CLI, version 2), which is not installed"
 }
 
 func (a *agentPlan) awsProfile() string { return cmp.Or(a.lookup("AWS_PROFILE"), "default") }
 
 // awsFileVariables name the files of keys and of settings.
 var awsFileVariables = [2]string{"AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"}
+
+// awsTokenVariables name the files of tokens for which the program aws is given keys.
+var awsTokenVariables = []string{"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"}
 
 // filesGiven are the files that variables name: those of the program's settings, and
 // those of the caller's environment, which a command on the host gets. why says what is

@@ -58,3 +58,37 @@ func TestAWSProfiles(t *testing.T) {
 		})
 	}
 }
+
+// TestAWSWithoutKeys: what only the program of AWS finds, such as the role of a machine, it
+// is asked for without a profile, unless there is one by name.
+func TestAWSWithoutKeys(t *testing.T) {
+	const asked = "aws configure export-credentials --format process"
+	for _, row := range []struct{ name, env, config, want string }{
+		{"a role of the machine", "PATH=ROOT/bin", "", asked + "]"},
+		{"a region alone", "PATH=ROOT/bin", "[default]\nregion = eu-west-1\n", asked + "]"},
+		{"the token of a web identity", "PATH=ROOT/bin AWS_WEB_IDENTITY_TOKEN_FILE=ROOT/outside/token", "", asked + "]"},
+		{"a token in the workspace", "PATH=ROOT/bin AWS_WEB_IDENTITY_TOKEN_FILE=ROOT/home/u/ws/token", "", "in view inside"},
+		{"a token of a container in the workspace", "PATH=ROOT/bin AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=ROOT/home/u/ws/token", "", "in view inside"},
+		{"a profile", "PATH=ROOT/bin AWS_PROFILE=dev", "[profile dev]\nregion = eu-west-1\n", asked + " --profile dev]"},
+		{"a profile that is nowhere", "PATH=ROOT/bin AWS_PROFILE=dev", "", "the AWS profile dev is not in"},
+		{"no program", "PATH=ROOT/none", "", "a role of this machine needs the program aws"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.tool("bin/aws")
+			w.write("home/u/.aws/config", row.config, 0o600)
+			w.host.Env = append(strings.Fields(strings.ReplaceAll(row.env, "ROOT", w.root)), "CLAUDE_CODE_USE_BEDROCK=1")
+			p, err := w.compile(Options{Host: w.host, Preset: "claude"})
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = strings.Join(p.Agent.Missing, "; ")
+				for _, c := range p.Credentials {
+					got += fmt.Sprint(c.Source.Argv)
+				}
+			}
+			if !strings.Contains(got, row.want) {
+				t.Errorf("got %s, want %s", got, row.want)
+			}
+		})
+	}
+}

@@ -3,12 +3,12 @@ package policy
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,23 +20,18 @@ import (
 func (d *presetDecoder) ownFile(n *yaml.Node) {
 	const label = "an entry of files"
 	f := AgentFile{Origin: d.origin(n)}
+	var drop []string
 	d.mapping(label, n, []field{
-		d.textField(label, "path", &f.Path, func(text string) (string, error) {
-			if _, err := homePath(text); err == nil {
-				return text, nil
-			}
-			if !filepath.IsAbs(text) || filepath.Clean(text) != text || !strings.HasPrefix(text, "/etc/") {
-				return "", fmt.Errorf("%q is neither in the home nor below /etc", printable(text))
-			}
-			return text, pathText(text)
-		}),
+		d.textField(label, "path", &f.Path, homeOrEtc),
 		d.textField(label, "content", &f.Content, anyText),
 		{"merge", func(n *yaml.Node) { d.truth(label, "merge", n, &f.Merge) }},
+		d.textsField(label, "drop", &drop, keyPath),
 		{"writable", func(n *yaml.Node) { d.truth(label, "writable", n, &f.Writable) }},
 	})
 	if len(d.errs) == 0 && (f.Path == "" || f.Content == "") {
 		d.fail(n, "", "%s needs path and content", label)
 	}
+	f.Drop = keyPaths(drop)
 	d.preset.files = append(d.preset.files, f)
 }
 
@@ -138,6 +133,7 @@ func (d *presetDecoder) offerSource(n *yaml.Node, o *offered) {
 		}),
 		{"command", func(n *yaml.Node) { o.Source.Kind = "command"; d.command(label, n, &o.Source) }},
 		d.textField(label, "login", &o.loginFile, homePath),
+		d.textsField(label, "instead", &o.instead, unchanged(variable)),
 		d.textField(label, awsKeys, &o.Source.Value, func(text string) (string, error) {
 			o.Source.Kind = awsKeys
 			return text, oneOf(awsKeys, text, []string{"keys"})
@@ -172,11 +168,11 @@ func (a *agentPlan) ready(c *offered) string {
 	}
 	login := c.toType()
 	path := a.hostPath(c.Source.Value)
-	data, err := readPolicy(path, a.host.UID, false)
+	data, err := a.readLogin(path, c)
 	defer clear(data)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return a.preset.Title + " has no credential: " + login
+		return a.preset.Title + " has no credential: " + a.other + login
 	case err != nil:
 		return fmt.Sprintf("%s: its credential cannot be used: %s", a.preset.Title, withHint(err))
 	}
@@ -192,7 +188,7 @@ func (a *agentPlan) ready(c *offered) string {
 		return a.preset.Title + " has no credential: " + a.other + login
 	}
 	if err != nil || len(secret) == 0 {
-		return a.preset.Title + " has no credential: " + login
+		return a.preset.Title + " has no credential: " + a.other + login
 	}
 	if c.Renewal != nil {
 		if refresh, err := SecretIn(data, map[string]string{"key": c.Renewal.Refresh}); err == nil && len(refresh) > 0 {
@@ -218,21 +214,19 @@ func (a *agentPlan) ready(c *offered) string {
 func (a *agentPlan) readyByVariable(c *offered) string {
 	missing := a.preset.Title + " has no credential: "
 	if c.Source.Kind == "command" {
-		var files []obeyed
-		if c.Source.Argv[0] == "gcloud" { // takes this before its own
-			var why string
-			if files, why = a.filesGiven(c.Origin, "GOOGLE_APPLICATION_CREDENTIALS"); why != "" {
-				return missing + why
-			}
+		files, why := a.filesGiven(c.Origin, c.instead...)
+		if why != "" {
+			return missing + why
 		}
 		path := a.hostPath(c.loginFile)
-		if _, err := os.Lstat(path); err != nil || !a.hasProgram(c.Source.Argv[0]) {
+		login := path
+		for _, name := range c.instead { // the command has the caller's, and takes it before its own
+			login = cmp.Or(a.host.lookup(name), login)
+		}
+		if _, err := os.Lstat(login); err != nil || !a.hasProgram(c.Source.Argv[0]) {
 			return missing + a.other + c.login
 		}
-		if !slices.ContainsFunc(files, func(o obeyed) bool { return o.path == path }) {
-			files = append(files, obeyed{named{path, c.Origin}, ""})
-		}
-		a.obeyed = append(a.obeyed, files...) // the command is executed on the host
+		a.obeyed = append(append(a.obeyed, files...), obeyed{named{path, c.Origin}, ""}) // the command is executed on the host
 		return ""
 	}
 	if c.Source.Kind == awsKeys {

@@ -1,11 +1,13 @@
 package policy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -152,6 +154,20 @@ func (d *presetDecoder) parseLogin(n *yaml.Node) {
 type madeLogin struct {
 	Login
 	origin Origin
+}
+
+// WriteTime is how long to wait for a program that is writing its login file.
+const WriteTime = 200 * time.Millisecond
+
+// readLogin reads a login file, once more if it is not whole. One that is neither renewed
+// nor made inside may be no JSON, or have comments.
+func (a *agentPlan) readLogin(path string, c *offered) ([]byte, error) {
+	data, err := readPolicy(path, a.host.UID, false)
+	if err == nil && (c.Renewal != nil || c.Inside != nil) && !json.Valid(data) {
+		a.wait(WriteTime)
+		return readPolicy(path, a.host.UID, false)
+	}
+	return data, err
 }
 
 // logins are the token endpoints of the preset, with the credentials that were chosen,

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPresetLogin: of an account login the run gets a rule for the API, one for the
@@ -98,8 +99,34 @@ func TestPresetsWithoutCredentialSayOnce(t *testing.T) {
 	for _, name := range []string{"aider", "claude", "cline", "codex", "copilot", "gemini", "goose", "opencode", "pi", "qwen"} {
 		o := Options{Host: w.host, Preset: name}
 		o.Host.Dir = w.mkdir("home/u/ws")
-		if p := w.plan(o); len(p.Agent.Missing) != 1 {
-			t.Errorf("%s: %q", name, p.Agent.Missing)
+		said := w.plan(o).Agent.Missing
+		if len(said) != 1 || name == "qwen" && !strings.HasSuffix(said[0], "; the login with an account of Qwen ended on 2026-04-15, and Qwen Code refuses it") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// TestLoginThatIsBeingWritten: it is read once more.
+func TestLoginThatIsBeingWritten(t *testing.T) {
+	const login = `{"tokens":{"access_token":"aaaa.bbbb.cccc","refresh_token":"rrrrrrrr"}}`
+	for _, row := range []struct {
+		then  string
+		ready bool
+	}{{login, true}, {login[:20], false}} {
+		w := newWorld(t)
+		w.write("home/u/.codex/auth.json", login[:20], 0o600)
+		p, err := PresetNamed(Options{Host: w.host}, "codex")
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits := 0
+		a := &agentPlan{preset: p, host: w.host, dir: w.at("home/u/ws"), claimed: map[string]bool{}, wait: func(time.Duration) {
+			waits++
+			w.write("home/u/.codex/auth.json", row.then, 0o600)
+		}}
+		i := slices.IndexFunc(p.credentials, func(c offered) bool { return c.Renewal != nil })
+		if why := a.ready(&p.credentials[i]); (why == "") != row.ready || waits != 1 {
+			t.Errorf("%q after %d waits", why, waits)
 		}
 	}
 }
@@ -131,6 +158,9 @@ func TestPresetLoginOfACommand(t *testing.T) {
 		{"a file that is not there", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/outside/none.json", "or export GOOGLE_APPLICATION_CREDENTIALS=/…, the key of a service account"},
 		{"its file in the workspace", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/home/u/ws/key.json", "GOOGLE_APPLICATION_CREDENTIALS: ROOT/home/u/ws/key.json is in view inside"},
 		{"a relative file", "GOOGLE_APPLICATION_CREDENTIALS=key.json", "GOOGLE_APPLICATION_CREDENTIALS is not an absolute path"},
+		{"its file alone", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/outside/key.json CLOUDSDK_CONFIG=ROOT/none", ""},
+		{"no file", "CLOUDSDK_CONFIG=ROOT/none", "gcloud auth application-default login"},
+		{"its file alone, and its directory in the workspace", "GOOGLE_APPLICATION_CREDENTIALS=ROOT/outside/key.json CLOUDSDK_CONFIG=ROOT/home/u/ws", "in view inside"},
 	} {
 		w := newWorld(t)
 		w.tool("usr/bin/gcloud")
@@ -138,7 +168,7 @@ func TestPresetLoginOfACommand(t *testing.T) {
 			w.write(dir+"/application_default_credentials.json", "{}", 0o600)
 			w.write(dir+"/key.json", "{}", 0o600)
 		}
-		w.host.Env = []string{"CLAUDE_CODE_USE_VERTEX=1", strings.ReplaceAll(row.env, "ROOT", w.root), "PATH=" + w.at("usr/bin")}
+		w.host.Env = append(strings.Fields(strings.ReplaceAll(row.env, "ROOT", w.root)), "CLAUDE_CODE_USE_VERTEX=1", "PATH="+w.at("usr/bin"))
 		o := Options{Host: w.host, Preset: "claude"}
 		o.Host.Dir = w.at("home/u/ws")
 		p, err := w.compile(o)
@@ -149,6 +179,23 @@ func TestPresetLoginOfACommand(t *testing.T) {
 		want := strings.ReplaceAll(row.want, "ROOT", w.root)
 		if (len(p.Credentials) == 1) != (want == "") || want != "" && strings.Count(said, want) != 1 {
 			t.Errorf("%s: %s, %+v", row.name, said, p.Credentials)
+		}
+	}
+}
+
+// TestPresetLoginOfGH: its login is where its variables say.
+func TestPresetLoginOfGH(t *testing.T) {
+	for _, row := range []struct{ file, env string }{
+		{"home/u/.config/gh/hosts.yml", ""},
+		{"outside/gh/hosts.yml", "XDG_CONFIG_HOME=ROOT/outside"},
+		{"outside/hosts.yml", "GH_CONFIG_DIR=ROOT/outside XDG_CONFIG_HOME=ROOT/none"},
+	} {
+		w := newWorld(t)
+		w.tool("usr/bin/gh")
+		w.write(row.file, "github.com:\n", 0o600)
+		w.host.Env = append(strings.Fields(strings.ReplaceAll(row.env, "ROOT", w.root)), "PATH="+w.at("usr/bin"))
+		if p := w.plan(Options{Host: w.host, Preset: "copilot"}); len(p.Credentials) != 1 {
+			t.Errorf("%s is not found: %q", row.file, p.Agent.Missing)
 		}
 	}
 }

@@ -155,6 +155,17 @@ func homePath(text string) (string, error) {
 	return text, pathText("~/" + bare)
 }
 
+// homeOrEtc checks a path in the home, or below /etc.
+func homeOrEtc(text string) (string, error) {
+	if _, err := homePath(text); err == nil {
+		return text, nil
+	}
+	if filepath.Clean(text) != text || !strings.HasPrefix(text, "/etc/") {
+		return "", fmt.Errorf("%q is neither in the home nor below /etc", printable(text))
+	}
+	return text, pathText(text)
+}
+
 func (d *presetDecoder) homePath(what string, n *yaml.Node) (path string) {
 	d.text(what, "an entry", n, func(text string) (err error) { path, err = homePath(text); return err })
 	return path

@@ -76,6 +76,7 @@ type offered struct {
 	Credential
 	hosts     []hostTemplate  // in addition to Hosts
 	loginFile string          // of a command: is there when its program has a login
+	instead   []string        // of a command: each names a file that takes the place of that
 	when      string          // a variable that switches it on; "" for always
 	expires   string          // field of the file that says when the secret ends, in milliseconds since 1970; "" for none
 	login     string          // what to type when the secret is missing or has ended

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,10 +13,12 @@ import (
 )
 
 // settingsFile is a JSON file of the program's in which the object at key holds
-// variables. The program sets them for itself, so they count before the caller's.
+// variables. The program sets them for itself, so they count before the caller's, and
+// those of a later file before those of an earlier one.
 type settingsFile struct {
-	path   string
+	path   string // in the home, or below /etc; with ./ before it in the project, whose file chooses nothing
 	key    string
+	helper string // key of a command for a credential, which is not executed; "" for none
 	origin Origin
 }
 
@@ -30,8 +33,15 @@ func (d *presetDecoder) settingsFile(n *yaml.Node) {
 	const label = "an entry of settings"
 	s := settingsFile{origin: d.origin(n)}
 	d.mapping(label, n, []field{
-		d.textField(label, "file", &s.path, homePath),
+		d.textField(label, "file", &s.path, func(text string) (string, error) {
+			if rest, ok := strings.CutPrefix(text, "./"); ok {
+				_, err := homePath("~/" + rest)
+				return text, err
+			}
+			return homeOrEtc(text)
+		}),
 		d.textField(label, "key", &s.key, keyPath),
+		d.textField(label, "helper", &s.helper, keyPath),
 	})
 	if len(d.errs) == 0 && (s.path == "" || s.key == "") {
 		d.fail(n, "for example {file: ~/.agent/settings.json, key: env}", "%s needs file and key", label)
@@ -44,6 +54,9 @@ func (d *presetDecoder) settingsFile(n *yaml.Node) {
 func (a *agentPlan) readSettings() {
 	a.settings = map[string]setting{}
 	for _, s := range a.preset.settings {
+		if strings.HasPrefix(s.path, "./") {
+			continue
+		}
 		path := a.hostPath(s.path)
 		data, err := readPolicy(path, a.host.UID, false)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -51,6 +64,9 @@ func (a *agentPlan) readSettings() {
 		}
 		if err != nil {
 			continue
+		}
+		if _, err := valueIn(data, s.helper); s.helper != "" && err == nil {
+			a.other = fmt.Sprintf("%s in %s is not executed, but what it prints can be lent; ", s.helper, printable(path))
 		}
 		value, err := valueIn(data, s.key)
 		clear(data)
@@ -71,6 +87,30 @@ func (a *agentPlan) readSettings() {
 	for _, o := range a.preset.credentials {
 		if o.Source.Kind == awsKeys && a.wanted(&o) && a.lookup("AWS_REGION") == "" && a.lookup("AWS_DEFAULT_REGION") == "" {
 			a.settings["AWS_REGION"] = setting{value: a.awsSection(a.awsFiles()[1], a.awsProfile())["region"]}
+		}
+	}
+	a.readProjectSettings()
+}
+
+// readProjectSettings says which credential the project's settings ask for. Whoever
+// writes them does not choose it.
+func (a *agentPlan) readProjectSettings() {
+	for _, s := range a.preset.settings {
+		if !strings.HasPrefix(s.path, "./") {
+			continue
+		}
+		data, err := readPolicy(filepath.Join(a.dir, s.path), a.host.UID, true)
+		if err != nil {
+			continue
+		}
+		var said []string
+		for _, c := range a.preset.credentials {
+			value, err := valueIn(data, s.key+"."+c.when)
+			if c.when == "" || err != nil || !switchedOn(fmt.Sprint(value)) || a.wanted(&c) || slices.Contains(said, c.when) {
+				continue
+			}
+			said = append(said, c.when)
+			a.missing = append(a.missing, fmt.Sprintf("%s: the project's %s sets %s, which chooses no credential, for the project is not you: export %s=1", a.preset.Title, s.path[2:], c.when, c.when))
 		}
 	}
 }
@@ -109,7 +149,11 @@ func (a *agentPlan) lookup(name string) string {
 // wanted reports whether the variable that switches a credential on is set to what
 // programs take for yes.
 func (a *agentPlan) wanted(o *offered) bool {
-	return o.when == "" || slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(a.lookup(o.when)))
+	return o.when == "" || switchedOn(a.lookup(o.when))
+}
+
+func switchedOn(value string) bool {
+	return slices.Contains([]string{"1", "true", "yes", "on"}, strings.ToLower(value))
 }
 
 // hostTemplate is a host of a preset in which ${NAME|OTHER|text} stands for the first of

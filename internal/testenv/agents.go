@@ -27,17 +27,23 @@ func AgentsDir() string {
 	return filepath.Join(home, ".local", "state", "holdfast", "agents")
 }
 
-// agents looks for the programs that CI tests with, in any version. A test that
-// needs a certain version looks for that itself.
-func agents() error {
-	for _, name := range []string{"claude", "codex"} {
-		found, err := filepath.Glob(filepath.Join(AgentsDir(), name+"@*", "holdfast.json"))
-		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("%s is not installed in %s (tools/needs does it)", name, AgentsDir())
+// AccountsDir is where tools/needs installs further agent programs, for the tests of
+// their logins alone.
+func AccountsDir() string { return filepath.Join(AgentsDir(), "accounts") }
+
+// installed looks for agent programs, in any version. A test that needs a certain version
+// looks for that itself.
+func installed(dir func() string, names ...string) func() error {
+	return func() error {
+		for _, name := range names {
+			found, err := filepath.Glob(filepath.Join(dir(), name+"@*", "holdfast.json"))
+			if err == nil && len(found) == 0 {
+				err = fmt.Errorf("%s is not installed in %s (tools/needs does it)", name, dir())
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
+		return nil
 	}
-	return nil
 }

@@ -35,7 +35,6 @@ const (
 	Bwrap        Feature = "bwrap"
 	Chromium     Feature = "chromium"
 	Curl         Feature = "curl"
-	SSH          Feature = "ssh"
 	Wget         Feature = "wget"
 	Pip          Feature = "pip"
 	PyProjects   Feature = "py-projects" // poetry and pipenv
@@ -50,7 +49,8 @@ const (
 	OpenSSH      Feature = "openssh"    // client and server
 	FreshRoot    Feature = "fresh-root" // a small system in [FreshRootDir] where packages can be installed
 	JSTools      Feature = "js-tools"   // yarn, pnpm and playwright-core, in [JSToolsDir]
-	Agents       Feature = "agents"     // real agent programs in [AgentsDir], and what their own sandboxes need
+	Agents       Feature = "agents"     // Claude Code and Codex in [AgentsDir], and what their own sandboxes need
+	Accounts     Feature = "accounts"   // Gemini CLI, Copilot CLI and opencode in [AccountsDir]
 )
 
 // Shm is the directory that [SecondFS] promises.
@@ -93,7 +93,6 @@ var known = map[Feature]func() error{
 	Bwrap:        runs("bwrap", "--version"),
 	Chromium:     runs("chromium", "--version"),
 	Curl:         runs("curl", "--version"),
-	SSH:          runs("ssh", "-V"),
 	Wget:         runs("wget", "--version"),
 	Vite:         runs(ViteDir+"/node_modules/.bin/vite", "--version"),
 	Pip:          runs("/usr/bin/python3", "-m", "pip", "--version"),
@@ -108,7 +107,8 @@ var known = map[Feature]func() error{
 	Apt:          runs("apt-get", "--version"),
 	OpenSSH:      runs("sh", "-c", "ssh -V && test -x "+SSHServer),
 	FreshRoot:    runs("sh", "-c", "test -x "+FreshRootDir+"/usr/bin/rpm && unshare --version"),
-	Agents:       agents,
+	Agents:       installed(AgentsDir, "claude", "codex"),
+	Accounts:     installed(AccountsDir, "gemini", "copilot", "opencode"),
 }
 
 // runs checks a program by running it: one that is found but does not start (a

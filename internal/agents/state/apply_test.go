@@ -5,8 +5,11 @@ package state
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+
+	"holdfast.dev/holdfast/internal/policy"
 )
 
 // An agent that was given a part of a file can never remove the rest.
@@ -146,5 +149,15 @@ func write(t *testing.T, path, content string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestMergeLeavesOut: of the host's file, what is dropped is not inside.
+func TestMergeLeavesOut(t *testing.T) {
+	host := func() ([]byte, error) { return []byte(`{"env": {"TOKEN": "x", "REGION": "y"}, "helper": "z"}`), nil }
+	got, err := mergeJSON(host, policy.AgentFile{Drop: [][]string{{"env", "TOKEN"}, {"helper"}, {"none", "x"}}}, `{"sandbox": false}`)
+	want := map[string]any{"env": map[string]any{"REGION": "y"}, "sandbox": false}
+	if have, bad := parseJSON([]byte(got)); err != nil || bad != nil || !reflect.DeepEqual(have, want) {
+		t.Errorf("got %s, %v", got, err)
 	}
 }

@@ -118,7 +118,7 @@ func (a *Agent) AddTo(spec *boundary.Spec) error {
 				base = func() ([]byte, error) { return spec.Files[at].Content, nil }
 			}
 			var err error
-			if content, err = mergeJSON(base, f.Path, content); err != nil {
+			if content, err = mergeJSON(base, f, content); err != nil {
 				return fmt.Errorf("%s: %w", f.Origin, err)
 			}
 		}
@@ -174,22 +174,25 @@ func hostFile(path string) func() ([]byte, error) {
 	}
 }
 
-// mergeJSON lays JSON over the content of the file of that path.
-func mergeJSON(read func() ([]byte, error), path, content string) (string, error) {
+// mergeJSON lays JSON over the content of the file of that path, without what is dropped.
+func mergeJSON(read func() ([]byte, error), f policy.AgentFile, content string) (string, error) {
 	host, err := read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return content, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("merging into %s: %w", path, err)
+		return "", fmt.Errorf("merging into %s: %w", f.Path, err)
 	}
 	base, err := parseJSON(host)
 	if err != nil {
-		return "", fmt.Errorf("merging into %s: %w", path, err)
+		return "", fmt.Errorf("merging into %s: %w", f.Path, err)
 	}
 	over, err := parseJSON([]byte(content))
 	if err != nil {
-		return "", fmt.Errorf("the content for %s: %w", path, err)
+		return "", fmt.Errorf("the content for %s: %w", f.Path, err)
+	}
+	for _, way := range f.Drop {
+		remove(base, way)
 	}
 	overlay(base, over)
 	text, err := writeJSON(base)

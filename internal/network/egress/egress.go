@@ -102,10 +102,7 @@ func (e *Egress) prepareTrust() (err error) {
 	if e.authority, err = network.NewAuthority(); err != nil {
 		return err
 	}
-	writable := workspace.WritableTrees(e.config.Plan)
-	read := func(path string, most int64) ([]byte, error) {
-		return credentials.ReadUnchangeable(path, writable, most)
-	}
+	read := credentials.Unchangeable(workspace.WritableTrees(e.config.Plan))
 	e.roots, e.warnings, err = network.HostRoots(network.RootsConfig{Getenv: e.config.Getenv, Read: read, Unset: e.config.Unset})
 	if err != nil {
 		return err

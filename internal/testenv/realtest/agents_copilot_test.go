@@ -97,18 +97,15 @@ func serveGitHub(w *world, p *provider) *github {
 }
 
 // TestCopilotWithAnAccount logs Copilot in outside, and lets it work inside with that
-// login, or with that of gh. It is for a machine where Copilot is installed.
+// login, or with that of gh.
 func TestCopilotWithAnAccount(t *testing.T) {
 	names := map[string]string{githubHost: modelAddress, githubAPI: modelAddress, copilotAPI: modelAddress}
 	for host, address := range addresses {
 		names[host] = address
 	}
-	testenv.Need(t, testenv.Agents, nil)
+	testenv.Need(t, testenv.Accounts, nil)
 	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
-		dirs := worker{name: "copilot"}.dirs(t)
-		if dirs == nil {
-			return // CI does not install it: go run ./tools/agents does
-		}
+		dirs := worker{name: "copilot"}.accountDirs(t)
 		testenv.Binary(t)
 		root := t.TempDir()
 		testenv.NoLeaks(t, root)

@@ -9,24 +9,22 @@ import (
 	"holdfast.dev/holdfast/internal/testenv"
 )
 
-// TestOpencodeWithChatGPT is TestAccountLogins for opencode, whose providers are those of
-// other programs. CI does not install it: go run ./tools/agents does.
-func TestOpencodeWithChatGPT(t *testing.T) {
+// TestOpencodeAccounts is TestAccountLogins for opencode, whose providers are those of other
+// programs: ChatGPT, and GitHub, whose token lasts.
+func TestOpencodeAccounts(t *testing.T) {
+	program := func(model string) worker {
+		return worker{name: "opencode", argv: []string{"run", "--format", "json", "--auto", "-m", model, "{}"}, asks: []string{"registry.*"}}
+	}
 	tryAccounts(t, []account{{
-		worker: worker{name: "opencode", argv: []string{"run", "--format", "json", "--auto", "-m", "openai/gpt-5.4", "{}"}, asks: []string{"registry.*"}},
+		worker: program("openai/gpt-5.4"),
 		api:    "chatgpt.com", login: "auth.openai.com", endpoint: "/oauth/token", says: "opencode auth login",
 		provider: &testenv.Provider{Client: "app_EMoamEEZ73f0CkXaXp7hrann", Lifetime: time.Hour},
-		file:     ".local/share/opencode/auth.json", only: []string{"fresh", "ended"},
+		file:     ".local/share/opencode/auth.json", only: []string{"ended"},
 		text: func(l testenv.ProviderLogin, ends time.Time) string {
 			return fmt.Sprintf(`{"openai":{"type":"oauth","refresh":%q,"access":%q,"expires":%d,"accountId":"acct-1"}}`, l.Refresh, l.Access, ends.UnixMilli())
 		},
-	}})
-}
-
-// TestOpencodeWithCopilot is the same for an account of GitHub, whose token lasts.
-func TestOpencodeWithCopilot(t *testing.T) {
-	tryAccounts(t, []account{{
-		worker: worker{name: "opencode", argv: []string{"run", "--format", "json", "--auto", "-m", "github-copilot/gpt-5.4", "{}"}, asks: []string{"registry.*"}},
+	}, {
+		worker: program("github-copilot/gpt-5.4"),
 		api:    "api.githubcopilot.com", login: "github.com", endpoint: "/login/oauth/access_token", says: "opencode auth login",
 		provider: &testenv.Provider{Lifetime: time.Hour, Keeps: true},
 		file:     ".local/share/opencode/auth.json", only: []string{"fresh"},

@@ -104,12 +104,30 @@ func (a worker) dirs(t *testing.T) []string {
 		}
 		return dirs
 	}
+	return a.dirsBelow(t, testenv.AgentsDir())
+}
+
+// accountDirs are dirs for a program whose logins are tested, which CI installs.
+func (a worker) accountDirs(t *testing.T) []string {
+	t.Helper()
+	dirs := a.dirsBelow(t, testenv.AgentsDir())
+	if dirs == nil {
+		dirs = a.dirsBelow(t, testenv.AccountsDir())
+	}
+	if dirs == nil {
+		t.Fatalf("%s is not installed: tools/needs does it", a.name)
+	}
+	return dirs
+}
+
+func (a worker) dirsBelow(t *testing.T, below string) []string {
+	t.Helper()
 	d, err := agent.Named(a.name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// No PATH: only what tools/needs installed, nothing else on this machine.
-	installed, err := agent.Find(t.Context(), d, nil, testenv.AgentsDir())
+	installed, err := agent.Find(t.Context(), d, nil, below)
 	if err != nil {
 		t.Fatal(err)
 	}

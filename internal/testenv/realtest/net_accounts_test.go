@@ -62,7 +62,7 @@ func accounts() []account {
 			},
 			api: "cloudcode-pa.googleapis.com", beside: "www.googleapis.com", wrapped: true, gives: true, login: "oauth2.googleapis.com", endpoint: "/token", says: "type 'gemini' once outside",
 			provider: &testenv.Provider{Client: "681255809395-oo8ft2oprdrnp9e3aqf6av3hmdib135j.apps.googleusercontent.com", Lifetime: time.Hour, Keeps: true},
-			file:     ".gemini/oauth_creds.json",
+			file:     ".gemini/oauth_creds.json", only: []string{"ended", "refused"},
 			answers: map[string]string{
 				"/v1internal:loadCodeAssist":  `{"currentTier":{"id":"standard-tier","name":"Standard"},"cloudaicompanionProject":"project-1"}`,
 				"/oauth2/v2/userinfo":         `{"email":"someone@example.org"}`,

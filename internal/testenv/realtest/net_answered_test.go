@@ -22,9 +22,16 @@ var refusals = []struct {
 	prints string // regular expression for what the program itself prints; {HOST} is what was refused, {FLAG} what would allow it
 	host   string // with port
 	flag   string
+	shows  []string // flags that show the program
 }{
 	{name: "npm view", needs: []testenv.Feature{testenv.NPM}, script: "npm view left-pad", prints: "npm error .*{HOST}: no rule allows it; to allow it: {FLAG}", host: "registry.npmjs.org:443", flag: "registry.npmjs.org"},
 	{name: "npm install", needs: []testenv.Feature{testenv.NPM}, script: "npm install left-pad", prints: "npm error .*{HOST}: no rule allows it; to allow it: {FLAG}", host: "registry.npmjs.org:443", flag: "registry.npmjs.org"},
+	{name: "pnpm", needs: []testenv.Feature{testenv.Node, testenv.JSTools}, script: "node " + testenv.JSToolsDir + "/node_modules/pnpm/bin/pnpm.cjs add left-pad", prints: "ERR_PNPM_FETCH_403.* {HOST}: no rule allows it; to allow it: {FLAG}", host: "registry.npmjs.org:443", flag: "registry.npmjs.org", shows: []string{"--ro", testenv.JSToolsDir}},
+	{
+		name: "yarn", needs: []testenv.Feature{testenv.Node, testenv.JSTools}, script: "node " + testenv.JSToolsDir + "/node_modules/@yarnpkg/cli-dist/bin/yarn.js add left-pad",
+		files:  map[string]string{"package.json": `{"name": "m"}`, "yarn.lock": ""},
+		prints: "Response Code: 403 .*{HOST}: no rule allows it; to allow it: {FLAG}", host: "registry.yarnpkg.com:443", flag: "registry.yarnpkg.com", shows: []string{"--ro", testenv.JSToolsDir},
+	},
 	{name: "pip", needs: []testenv.Feature{testenv.Pip}, script: "python3 -m pip --disable-pip-version-check download left-pad", prints: "WARNING: .*{HOST}: no rule allows it; to allow it: {FLAG}", host: "pypi.org:443", flag: "pypi.org"},
 	{name: "pip with an address", needs: []testenv.Feature{testenv.Pip}, script: "python3 -m pip --disable-pip-version-check download https://files.pythonhosted.org/x-1.tar.gz", prints: "ERROR: .*{HOST}: no rule allows it; to allow it: {FLAG}", host: "files.pythonhosted.org:443", flag: "files.pythonhosted.org"},
 	{name: "git", needs: []testenv.Feature{testenv.Git}, script: "git clone https://github.com/a/b", prints: "remote: .*{HOST}: no rule allows it; to allow it: {FLAG}", host: "github.com:443", flag: "github.com"},
@@ -63,7 +70,7 @@ func TestRefusalsAreAnswered(t *testing.T) {
 			p := newFixture(t, root, r.needs...)
 			p.write(r.files)
 			begun := time.Now()
-			out, end := p.both(testenv.Binary(t), "run", "--", "sh", "-uc", "("+r.script+") 2>&1 && echo it succeeded; true")
+			out, end := p.both(testenv.Binary(t), append(append([]string{"run"}, r.shows...), "--", "sh", "-uc", "("+r.script+") 2>&1 && echo it succeeded; true")...)
 			took := time.Since(begun)
 			flag := regexp.QuoteMeta("--allow " + r.flag)
 			prints := regexp.MustCompile(`\{(HOST|FLAG)\}`).ReplaceAllStringFunc(r.prints, func(s string) string {

@@ -104,6 +104,7 @@ func tryAccounts(t *testing.T, all []account) {
 	}
 	delete(names, "")
 	testenv.Need(t, testenv.Agents, nil)
+	testenv.Need(t, testenv.Accounts, nil)
 	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
 		testenv.Binary(t)
 		root := t.TempDir()
@@ -113,10 +114,7 @@ func tryAccounts(t *testing.T, all []account) {
 		w.model = newProvider()
 		w.serveAccounts(all)
 		for _, a := range all {
-			dirs := a.dirs(t)
-			if dirs == nil {
-				continue
-			}
+			dirs := a.accountDirs(t)
 			for name, test := range map[string]func(*accountRun){
 				"fresh": (*accountRun).fresh, "ended": (*accountRun).ended, "ends": (*accountRun).ends,
 				"hostile": (*accountRun).hostile, "refused": (*accountRun).refused, "two": (*accountRun).two, "killed": (*accountRun).killed,
