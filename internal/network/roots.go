@@ -77,7 +77,7 @@ func rootsAt(root string, c RootsConfig) (r *Roots, warnings []string, err error
 	named := collector{read: c.Read, taken: map[string]bool{}}
 	for _, name := range rootVariables {
 		value := c.Getenv(name)
-		if value == "" || value == Bundle || r.isBundle(root, value) {
+		if value == "" || value == Bundle || r.isOwn(root, value) {
 			continue
 		}
 		why := named.take(name, value)
@@ -107,9 +107,12 @@ func rootsAt(root string, c RootsConfig) (r *Roots, warnings []string, err error
 	return r, warnings, nil
 }
 
-// isBundle reports whether a path is where the distribution has the bundle that was read.
-func (r *Roots) isBundle(root, path string) bool {
-	return len(r.found) > 0 && slices.Contains(hostBundles, path) && slices.Equal(resolveAll(root, []string{path}), r.found[:1])
+// isOwn reports whether a path is where the distribution has the bundle that was read, or
+// the directory of that, from which the bundle is made.
+func (r *Roots) isOwn(root, path string) bool {
+	return len(r.found) > 0 && slices.ContainsFunc(hostBundles, func(bundle string) bool {
+		return (bundle == path || filepath.Dir(bundle) == filepath.Clean(path)) && slices.Equal(resolveAll(root, []string{bundle}), r.found[:1])
+	})
 }
 
 // Pool are the certificates for this process, read once.

@@ -40,7 +40,7 @@ func TestHostRoots(t *testing.T) {
 		{name: "files of single tools", env: map[string]string{"PIP_CERT": "{}/company.pem", "CARGO_HTTP_CAINFO": "{}/company.pem", "AWS_CA_BUNDLE": "{}/all.pem"}},
 		{name: "a directory with what is none", env: map[string]string{"SSL_CERT_DIR": "{}/dir:{}/more"}, want: []string{company, other}},
 		{name: "the bundle of this run, in a run within a run", env: map[string]string{"SSL_CERT_FILE": Bundle}},
-		{name: "the bundle of the distribution, which is not read again", env: map[string]string{"SSL_CERT_FILE": "/etc/ssl/cert.pem", "REQUESTS_CA_BUNDLE": "/etc/pki/tls/certs/ca-bundle.crt"}},
+		{name: "the bundle of the distribution, which is not read again", env: map[string]string{"SSL_CERT_FILE": "/etc/ssl/cert.pem", "REQUESTS_CA_BUNDLE": "/etc/pki/tls/certs/ca-bundle.crt", "SSL_CERT_DIR": "/etc/ssl/"}},
 		{name: "another bundle of the distribution", env: map[string]string{"SSL_CERT_FILE": "/etc/ssl/ca-bundle.pem"}, warning: "read", unset: "SSL_CERT_FILE"},
 		{name: "a path that depends on the directory", env: map[string]string{"NODE_EXTRA_CA_CERTS": "company.pem"}, warning: "not an absolute path"},
 		{name: "no file", env: map[string]string{"SSL_CERT_FILE": "{}/gone.pem"}, warning: "what it names does not exist", unset: "SSL_CERT_FILE"},
