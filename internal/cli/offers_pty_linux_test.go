@@ -3,6 +3,7 @@ package cli_test
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -171,6 +172,38 @@ func TestOfferWhileKeysCome(t *testing.T) {
 	}
 	s.line("exit")
 	s.ended()
+}
+
+// What ends the process while it waits for the terminal to be still leaves the terminal its
+// modes, and ends it.
+func TestOfferEnds(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]string{"TERM": "143", "HUP": "129"} {
+		s := onShell(t)
+		const outer = `sh -c 'echo $$ > ../pid; exec holdfast run -- sh -c "echo obey > AGENTS.md"'
+echo "status"=$?; stty -a | grep -ow -e "-*echo" -e "-*icanon" -e "-*isig" | tr "\n" " "; echo "end"of it
+`
+		if err := os.WriteFile(filepath.Join(s.ws, "outer"), []byte(outer), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s.line(`sh ./outer`) // a shell with a prompt would mend the modes itself
+		s.wait(`\+obey`)
+		for range 3 { // the wait goes on
+			time.Sleep(200 * time.Millisecond)
+			s.send("y")
+		}
+		pid := strings.TrimSpace(s.file("../pid"))
+		if out, err := exec.Command("kill", "-"+name, pid).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		s.wait(`status=` + status)
+		s.wait(`endof it`)
+		if shown := s.shown(); strings.Contains(shown, "take over") || !strings.Contains(shown, "isig icanon echo") || strings.Contains(shown, "-isig") {
+			t.Errorf("%s:\n%s", name, shown)
+		}
+		s.line("exit")
+		s.ended()
+	}
 }
 
 // What a program leaves on in the terminal does not hide what the question shows.

@@ -133,16 +133,6 @@ func consentShape(key string) map[string]any {
 // consent takes the rules of consent over into the plan.
 func (p *Plan) consent(e Effective) {
 	p.Ask, p.Deny = consentRulesOf(e, "ask"), consentRulesOf(e, "deny")
-	if p.Record.Level != RecordOff { // else nothing would ask it
-		p.Deny = append(p.Deny, strayWorktree)
-	}
-}
-
-// strayWorktree denies a worktree that would be lost with the private home.
-var strayWorktree = rules.Rule{
-	When:   `action == "file" && operation == "mkdir" && outside && program == "git" && "worktree" in argv && "add" in argv`,
-	Reason: "the worktree would be lost at the end: make it in the workspace, or begin with: holdfast run --worktrees DIR",
-	Origin: "workspace.worktrees",
 }
 
 // consentRulesOf are the rules under ask or under deny.

@@ -90,10 +90,6 @@ type Config struct {
 	// the host. It is called from several goroutines. nil means false for all.
 	Asked func(path string) bool
 
-	// Stray has the rules of consent asked about the directory of a worktree of git's in a
-	// private tree, which is lost at the end.
-	Stray bool
-
 	// Quiet, Ordinary and Marked are as those of TripwireConfig, for look-ups and
 	// opens for reading that arrive because no tripwire sees them. Quiet is for the
 	// paths of sockets, too.

@@ -47,7 +47,9 @@ func (s *Supervisor) file(c *call) {
 	}
 	e.Verdict, e.Layer, e.Rule, e.Error = o.verdict, o.layer, o.rule, o.errno
 	s.describe(c)
-	if place != "" && s.askOutside(c, &e, o, place) {
+	if s.makesStray(c, o) {
+		c.refuse(stray)
+	} else if place != "" && s.askOutside(c, &e, o, place) {
 		return
 	}
 	s.finishFile(c, &e, changes)

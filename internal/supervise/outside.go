@@ -57,7 +57,6 @@ func (s *Supervisor) askOutside(c *call, e *event.Event, first outcome, place st
 		ch.who.SHA256 = sum.hex()
 	}
 	s.workingDirectory(c, &ch.who)
-	ch.who.Argv = s.commandLine(c.proc)
 	ch.umask = s.umask(c)
 	if s.wait(&n, func(ctx context.Context) { s.change(ctx, ch) }) {
 		return true
@@ -86,23 +85,28 @@ func (s *Supervisor) isCarriable(c *call, first outcome) bool {
 		return false
 	}
 	if c.private {
-		return s.unmade(c, first)
+		return s.unmade(first)
 	}
 	return first.verdict == event.Denied && (first.layer == event.LayerView || first.layer == event.LayerReadonly) && isBeyondWritable(&s.at)
 }
 
 // unmade reports whether a change of a private tree is presented as one of the host:
 // what the private tree has itself is changed there, without a question.
-func (s *Supervisor) unmade(c *call, first outcome) bool {
+func (s *Supervisor) unmade(first outcome) bool {
 	at := &s.at
 	missing := first.errno == "ENOENT" && (first.verdict == event.Allowed || first.layer == event.LayerView)
-	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) &&
-		(s.isAskedAbout(at.absolutePath()) || s.makesStray(c))
+	return !at.exists && !at.magic && at.unknown == "" && (first.errno == "" && first.verdict == event.Allowed || missing) && s.isAskedAbout(at.absolutePath())
 }
 
-// makesStray reports whether a call makes a directory for a worktree (git-worktree(1)). The command line is what the process says of itself.
-func (s *Supervisor) makesStray(c *call) bool {
-	if c.info.action != event.FileMkdir || !s.config.Stray || filepath.Base(c.proc.now.path) != "git" {
+// stray is the refusal of a directory for a worktree that would go with the private home.
+var stray = event.Ruling{Rule: event.KeptWorktrees, Reason: "the worktree would be lost at the end: make it in the workspace, or begin with: holdfast run --worktrees DIR"}
+
+// makesStray reports whether a call makes such a directory (git-worktree(1)), or would make
+// it where nothing is in view; o is what was foreseen. The command line is what the process
+// says of itself: this spares git's users a loss, and holds nobody.
+func (s *Supervisor) makesStray(c *call, o outcome) bool {
+	lost := c.private && o.verdict == event.Allowed && o.errno == "" || o.layer == event.LayerView
+	if !lost || c.info.action != event.FileMkdir || filepath.Base(c.proc.now.path) != "git" {
 		return false
 	}
 	argv := s.commandLine(c.proc)

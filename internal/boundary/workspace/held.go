@@ -16,11 +16,14 @@ import (
 // Directory returns the device and inode of the workspace.
 func (s *Snapshot) Directory() (dev, ino uint64) { return s.trees[0].Dev, s.trees[0].Ino }
 
+// maxHeldForReview is how many things are copied for a review, which a human looks through.
+const maxHeldForReview = 500
+
 // HoldForReview moves what was quarantined out of the workspace itself into upper, the
 // upper directory of a review, under the paths that it had, and sets Held of each to
 // where it is then. It is copied: another run may still have the file open, or another
 // name of it, and what was shown is not to change. What is not whole, is no file,
-// directory or link, or has a path that is taken stays in the quarantine.
+// directory or link, has a path that is taken, or is one too many stays in the quarantine.
 func (s *Snapshot) HoldForReview(all []Quarantined, upper string) error {
 	to, err := openState(upper)
 	if err != nil {
@@ -33,11 +36,17 @@ func (s *Snapshot) HoldForReview(all []Quarantined, upper string) error {
 	}
 	defer unix.Close(root)
 	var errs []error
+	count, more := 0, 0
 	for i := range all {
 		rel, inside := strings.CutPrefix(string(all[i].Path), s.Root+"/")
 		if !inside || all[i].Cut || all[i].Type == "special" {
 			continue
 		}
+		if count == maxHeldForReview {
+			more++
+			continue
+		}
+		count++
 		held, err := s.holdOne(&all[i], root, to, rel)
 		if err == nil && held {
 			slot := filepath.Dir(filepath.Dir(string(all[i].Held)))
@@ -47,6 +56,9 @@ func (s *Snapshot) HoldForReview(all []Quarantined, upper string) error {
 		if err != nil {
 			errs = append(errs, fmt.Errorf("holding %q for a review: %w", all[i].Path, err))
 		}
+	}
+	if more > 0 {
+		errs = append(errs, fmt.Errorf("a review holds %d files at most: %d more stay in the quarantine", maxHeldForReview, more))
 	}
 	return errors.Join(errs...)
 }

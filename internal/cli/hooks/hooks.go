@@ -243,11 +243,7 @@ func judgeOutside(host policy.Host, r hooks.Report) hooks.Answer {
 		return policyErrorAnswer(r, err)
 	}
 	if r.Bad != "" {
-		rules, err := plan.Consent()
-		if err != nil {
-			return policyErrorAnswer(r, err)
-		}
-		return r.Unreadable(len(plan.Tools) > 0 || rules.Wants(event.KindTool))
+		return r.Unreadable(len(plan.Tools)+len(plan.Deny) > 0)
 	}
 	call := policy.ToolCall{Agent: r.Agent, Tool: r.Tool, Server: r.Server, Arguments: string(r.Arguments), Cwd: r.Cwd, Subagent: r.Subagent, Cut: r.Cut}
 	reason, rule := plan.DenyTool(call)

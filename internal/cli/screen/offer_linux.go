@@ -122,10 +122,32 @@ func sayLater(a *command.App, all []Offer) {
 	}
 }
 
+// awaitQuiet reports whether the terminal became quiet. A signal ends the wait without an
+// answer, and what ends the process does so when the terminal has its modes again.
+func awaitQuiet(in *os.File) bool {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	still, err := sys.AwaitQuiet(in, quiet, maxKeys)
+	signal.Stop(signals)
+	select {
+	case s := <-signals:
+		if s != syscall.SIGINT {
+			_ = syscall.Kill(os.Getpid(), s.(syscall.Signal))
+			time.Sleep(time.Second) // it is delivered meanwhile
+		}
+		return false
+	default:
+		return err == nil && still
+	}
+}
+
 // ask returns the answer to a question; "" for none, after Ctrl-C, and where keys that were
 // meant for something else go on.
 func ask(a *command.App, in *os.File, question string) string {
-	if still, err := sys.AwaitQuiet(in, quiet, maxKeys); err != nil || !still {
+	if !awaitQuiet(in) {
 		return ""
 	}
 	interrupted := make(chan os.Signal, 1)

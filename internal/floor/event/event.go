@@ -196,9 +196,13 @@ const (
 	LayerEgress      = "egress"
 	LayerBroker      = "broker"
 	LayerTools       = "tools"   // the policy's rules for tools; the agent obeys its hook, or not
-	LayerConsent     = "consent" // a rule of ask: or deny:, or the human who was asked
+	LayerConsent     = "consent" // a rule of ask: or deny:, the human who was asked, or KeptWorktrees
 	LayerGateway     = "gateway" // no message of the protocol, or above a limit
 )
+
+// KeptWorktrees is the built-in rule by which git is refused the directory of a worktree that
+// would not be kept.
+const KeptWorktrees = "worktrees"
 
 // Sink receives events, from several goroutines at once.
 type Sink interface {

@@ -65,7 +65,7 @@ var layers = [][2]string{
 	{"egress", "the network policy"},
 	{"broker", "the credential's terms"},
 	{"tools", "the policy's rules for tools: an agent's hook gets the denial, and the agent must obey it"},
-	{"consent", "a rule of `ask:` or `deny:`, or the human who was asked"},
+	{"consent", "a rule of `ask:` or `deny:`, the human who was asked, or the rule `worktrees`, which spares git a worktree that would be lost"},
 	{"gateway", "not a message of the protocol, or above one of its limits"},
 }
 

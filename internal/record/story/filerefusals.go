@@ -11,7 +11,7 @@ import (
 type FileRefusal struct {
 	Path  string // absolute
 	To    string // absolute; the other name of a rename or link, "" for none
-	Layer string // protected, hidden or readonly: see package event
+	Layer string // protected, hidden or readonly, or consent for event.KeptWorktrees: see package event
 	Rule  string // pattern of the rule; "" for a built-in default
 	Count uint64
 }
@@ -20,7 +20,7 @@ type FileRefusal struct {
 const maxRefused = 200
 
 // FileRefusals collects the calls on files that the boundary refused: a file that is there
-// and may not be changed, or not be read. A path that is out of view is none of them, for
+// and may not be changed, or not be read, and a worktree that would be lost. A path that is out of view is none of them, for
 // programs look up many of those. It is for one goroutine.
 type FileRefusals struct {
 	paths map[string]*FileRefusal
@@ -34,7 +34,7 @@ func (r *FileRefusals) Add(e *event.Event) {
 	if layer == event.LayerView && e.Error == "EROFS" {
 		layer = event.LayerReadonly
 	}
-	known := layer == event.LayerProtected || layer == event.LayerHidden || layer == event.LayerReadonly
+	known := layer == event.LayerProtected || layer == event.LayerHidden || layer == event.LayerReadonly || e.Rule == event.KeptWorktrees
 	if e.Verdict != event.Denied || !known || !strings.HasPrefix(e.Action, "file.") || e.Action == event.FileLookup || e.Action == event.FileQuarantine {
 		return
 	}

@@ -26,6 +26,8 @@ func TestFileRefusalsAreWhatProgramsMet(t *testing.T) {
 		denied(event.FileMkdir, "/opt/x", event.LayerView, "ENOENT"),
 		denied(event.FileWrite, "/w/.git/x", event.LayerPermissions, "EACCES"),
 		denied(event.FileQuarantine, "/w/.vscode", event.LayerProtected, ""),
+		{Action: event.FileMkdir, Object: "/trees", Layer: event.LayerConsent, Rule: event.KeptWorktrees, Error: "EACCES", Verdict: event.Denied},
+		{Action: event.FileMkdir, Object: "/asked", Layer: event.LayerConsent, Rule: "policy.yaml:9", Error: "EACCES", Verdict: event.Denied},
 		{Action: event.FileWrite, Object: "/w/a", Verdict: event.Allowed},
 	} {
 		r.Add(&e)
@@ -35,7 +37,7 @@ func TestFileRefusalsAreWhatProgramsMet(t *testing.T) {
 	for _, one := range all {
 		got = append(got, fmt.Sprint(one.Path, " ", one.Layer, " ", one.Count))
 	}
-	const want = "/w/CLAUDE.md protected 3, /w/.env hidden 1, /usr/x readonly 1"
+	const want = "/w/CLAUDE.md protected 3, /w/.env hidden 1, /usr/x readonly 1, /trees consent 1"
 	if strings.Join(got, ", ") != want || more != 0 {
 		t.Errorf("%s and %d, want %s", strings.Join(got, ", "), more, want)
 	}
@@ -43,7 +45,7 @@ func TestFileRefusalsAreWhatProgramsMet(t *testing.T) {
 		e := denied(event.FileWrite, fmt.Sprint("/w/", i, "/CLAUDE.md"), event.LayerProtected, "EROFS")
 		r.Add(&e)
 	}
-	if all, more := r.List(); len(all) != maxRefused || more != 8 {
+	if all, more := r.List(); len(all) != maxRefused || more != 9 {
 		t.Errorf("%d and %d more", len(all), more)
 	}
 }

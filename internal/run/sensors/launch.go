@@ -32,7 +32,7 @@ func (s *Set) open(w boundary.Watch) error {
 		Listener: w.Listener, Refuse: w.Refuse, Name: w.Name, Root: w.First, Level: levels[s.config.Plan.Record.Level], Uncompared: w.Uncompared,
 		View: supervise.View{Trees: w.Trees, UID: w.UID, GID: w.GID, Closed: w.Closed, Intercepted: !w.Closed, Portal: w.Portal},
 		Gate: rules.Gate, Wants: s.wants, About: rules.MayConcern,
-		Carry: s.carry(), HiddenByView: s.hiddenByView, Asked: s.place.Personal, Stray: true, Quiet: probed, Ordinary: s.isOrdinary, Marked: s.hasMarks,
+		Carry: s.carry(), HiddenByView: s.hiddenByView, Asked: s.place.Personal, Quiet: probed, Ordinary: s.isOrdinary, Marked: s.hasMarks,
 		Sink: blinding{hooking{sink, s}, s}, Hashes: filepath.Join(s.config.State, "hashes"), Failed: s.config.Bus.Fail,
 	})
 	if err != nil {

@@ -38,9 +38,9 @@ type loopbackPort struct {
 	served bool // something inside listened, or may have
 }
 
-// note takes an event of a system call. first is a process of the run.
+// note takes a connect or a bind. first is a process of the run.
 func (l *loopback) note(e event.Event, first int) {
-	if e.Action != event.SockConnect && e.Action != event.SockBind || e.Verdict != event.Allowed || e.Error != "" || e.Detail["type"] != "" {
+	if e.Verdict != event.Allowed || e.Error != "" || e.Detail["type"] != "" {
 		return
 	}
 	at, err := netip.ParseAddrPort(e.Object)
@@ -116,7 +116,7 @@ func listens(pid int, port uint16) bool {
 
 // notePort passes on an event of the command.
 func (s *Set) notePort(e event.Event) {
-	if !s.began.Load() {
+	if e.Action != event.SockConnect && e.Action != event.SockBind || !s.began.Load() {
 		return
 	}
 	s.clients.mu.Lock()

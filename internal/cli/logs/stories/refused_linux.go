@@ -65,6 +65,8 @@ func refusedLine(f story.FileRefusal, rule *workspace.Rule, name string) string 
 		}
 	case event.LayerHidden:
 		line += " is hidden as a secret"
+	case event.LayerConsent:
+		line += " would be lost at the end, as a worktree of git: make it in the workspace, or begin with: holdfast run --worktrees DIR"
 	default:
 		line += " is read-only inside"
 	}
