@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -71,5 +73,28 @@ func TestHelperOfSettings(t *testing.T) {
 	o.Host.Env = []string{"ANTHROPIC_API_KEY=x"}
 	if got := w.plan(o).Agent.Missing; len(got) > 0 {
 		t.Errorf("said %q", got)
+	}
+}
+
+// TestSettingsDropTheSame: no secret that is left out of the user's settings comes inside
+// with those of the machine.
+func TestSettingsDropTheSame(t *testing.T) {
+	p, err := PresetNamed(Options{Host: newWorld(t).host}, "claude")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var user, machine [][]string
+	for _, c := range p.copies {
+		if filepath.Base(c.Path) == "settings.json" {
+			user = c.Drop
+		}
+	}
+	for _, f := range p.files {
+		if filepath.Base(f.Path) == "managed-settings.json" {
+			machine = f.Drop
+		}
+	}
+	if len(user) == 0 || !reflect.DeepEqual(user, machine) {
+		t.Errorf("left out are %q of the user's, %q of the machine's", user, machine)
 	}
 }
