@@ -142,7 +142,7 @@ var pathIntro = []string{
 	"By `go test -run 'TestRoot(NewUser|FirstActions)' ./internal/testenv/realtest`, as root, which plays as an ordinary user.",
 }
 
-// pathReason is why both goals about failures are missed.
-const pathReason = "three of the fourteen actions, with every agent: the user's identity is outside, so that git does not commit; settings of the repository are read-only, and git says EBUSY alone; and a worktree beside the repository is made in the private home. The test lists them (newuser_shortfalls_test.go of internal/testenv/realtest), and fails where one is reached again."
+// pathReason is why one agent has no commit.
+const pathReason = "the shell of Gemini CLI sets GIT_CONFIG_GLOBAL and GIT_CONFIG_SYSTEM to /dev/null, so that git knows no author, as it does not without Holdfast. The test lists it (newuser_shortfalls_test.go of internal/testenv/realtest), and fails where it works again."
 
 const pathSandboxText = "Each as `SANDBOX bash -c ACTION`, in the order of the table, in one home and repository for each sandbox. srt has the complete example of its README as its settings; Codex's sandbox is `workspace-write`, as Codex starts in a repository. In its own terminal Codex asks whether a refused command shall run without the sandbox, and an agent that uses srt may ask for more: here nobody is asked."

@@ -39,8 +39,9 @@ func TestTerminalOfEachStream(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			testenv.Need(t, testenv.Bash, nil)
-			s := onScreen(t, "bash", "-c", `holdfast run -- bash -c '`+report+`; echo to-out; echo to-err >&2' `+row.redirect)
+			s := onScreen(t, "bash", "-c", `read -r; holdfast run -- bash -c '`+report+`; echo to-out; echo to-err >&2' `+row.redirect)
 			before := s.modes()
+			s.line("")
 			if status := s.ended(); status != 0 {
 				t.Fatalf("status %d; on the screen:\n%s", status, s.shown())
 			}
