@@ -65,7 +65,7 @@ func (o offer) isUsed(t *testing.T, preset string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := policy.Host{UID: os.Getuid(), GID: os.Getgid(), Name: "u", Home: home, Dir: home + "/ws", Config: home + "/config", State: home + "/state",
+	h := policy.Host{UID: 1000, GID: 1000, Name: "u", Home: home, Dir: home + "/ws", Config: home + "/config", State: home + "/state",
 		Env: []string{"PATH=" + home + "/bin:/usr/bin:/bin", "HOME=" + home}}
 	for name, text := range o.home() {
 		at := filepath.Join(home, name)

@@ -30,9 +30,9 @@ func set[T comparable](v *T, standard T) {
 
 const (
 	slotWait     = time.Second            // for a free place before a connection is refused
-	peekTimeHTTP = 3 * time.Second        // for the first data on the ports of HTTP before it is refused: a client may read its authorities first
+	peekTimeHTTP = 10 * time.Second       // for the first data on the ports of HTTP before it is refused: a client may read its authorities first
 	peekTime     = 500 * time.Millisecond // the same on other ports, where the server may speak first
-	turnAwayTime = 5 * time.Second        // for a TLS handshake and a request that are refused
+	turnAwayTime = 10 * time.Second       // for a TLS handshake and a request that are refused
 	lingerTime   = time.Second            // for a client to take in an answer before the connection is closed
 	halfIdle     = 8                      // a half-closed connection is idle after an eighth of the time
 	sweeps       = 4                      // looks at each connection within the idle time

@@ -89,7 +89,7 @@ func presetHost(t *testing.T, env, file, content string) policy.Host {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := policy.Host{UID: os.Getuid(), GID: os.Getgid(), Name: "u", Home: home, Dir: home + "/ws", Config: home + "/config", State: home + "/state"}
+	h := policy.Host{UID: 1000, GID: 1000, Name: "u", Home: home, Dir: home + "/ws", Config: home + "/config", State: home + "/state"}
 	for _, name := range strings.Fields(env) {
 		value := map[string]string{"PATH": home + "/bin", "CLAUDE_CODE_USE_VERTEX": "1", "CLAUDE_CODE_USE_BEDROCK": "1", "ANTHROPIC_BASE_URL": "https://gateway.example.org/models/"}[name]
 		h.Env = append(h.Env, name+"="+cmp.Or(value, "not-a-real-token-0123456789"))
