@@ -66,6 +66,7 @@ func TestWhatIsNotPermittedIsRefused(t *testing.T) {
 		{"another port of a known name says which are allowed", "known.example.org:81", "GET / HTTP/1.1\r\n\r\n", "--allow known.example.org:81", "port 81 is not allowed, only 80", "--allow known.example.org:81"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel() // silent clients are waited for
 			w := start(t, nil, permits("known.example.org", 80, policy.HTTP))
 			var door string
 			if at, err := netip.ParseAddrPort(tt.to); err == nil {

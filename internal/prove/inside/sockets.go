@@ -100,7 +100,15 @@ func connectLate(p *Probe) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	p.Read("connect", func() ([]byte, error) { return dialRead(unix.SOCK_STREAM, p.Arg("path")) })
+	p.Read("connect", func() (read []byte, err error) {
+		for range 50 { // the socket has its name before it listens
+			if read, err = dialRead(unix.SOCK_STREAM, p.Arg("path")); !errors.Is(err, unix.ECONNREFUSED) {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return read, err
+	})
 }
 
 // moveAndConnect moves and links sockets that may be masked only by their name.
