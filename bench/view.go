@@ -15,6 +15,7 @@ type mount struct {
 	point    string
 	readonly bool
 	fstype   string
+	part     bool // not all of its file system, such as a file that covers another
 }
 
 // parseMounts reads mountinfo and skips lines that it does not understand. Of
@@ -27,7 +28,7 @@ func parseMounts(table string) []mount {
 		if !ok || len(head) < 6 || len(tail) < 1 {
 			continue
 		}
-		m := mount{device: head[2], point: unescape.Replace(head[4]), fstype: tail[0]}
+		m := mount{device: head[2], point: unescape.Replace(head[4]), fstype: tail[0], part: head[3] != "/"}
 		m.readonly = slices.Contains(strings.Split(head[5], ","), "ro")
 		all = slices.DeleteFunc(all, func(o mount) bool { return o.point == m.point })
 		all = append(all, m)
@@ -61,7 +62,7 @@ func (m mount) private(device func(string) string) bool {
 	if m.fstype == "overlay" {
 		return m.point == "/tmp" || m.point == "/var/tmp"
 	}
-	return (m.fstype == "tmpfs" || strings.HasPrefix(m.fstype, "fuse")) && device(m.point) != m.device
+	return (m.fstype == "tmpfs" && !m.part || strings.HasPrefix(m.fstype, "fuse")) && device(m.point) != m.device
 }
 
 // parseRoot reads find's list of links and files of the private root, one per

@@ -25,7 +25,7 @@ func TestParseMounts(t *testing.T) {
 	if len(all) != 11 {
 		t.Fatalf("found %d mounts, want 11: %v", len(all), all)
 	}
-	if want := (mount{device: "254:0", point: "/tmp/a b", fstype: "ext4"}); !slices.Contains(all, want) {
+	if want := (mount{device: "254:0", point: "/tmp/a b", fstype: "ext4", part: true}); !slices.Contains(all, want) {
 		t.Errorf("a name with a space is lost: %v", all)
 	}
 	if last := all[len(all)-1]; last.point != "/usr" || last.readonly {
