@@ -1,10 +1,6 @@
 package realtest
 
 import (
-	"crypto/tls"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -61,21 +57,9 @@ var chosenProviders = []struct {
 // TestAgentsOnChosenProviders lets agents work with the provider that a variable chooses,
 // without a flag; the key stays outside.
 func TestAgentsOnChosenProviders(t *testing.T) {
-	names := map[string]string{foundryHost: modelAddress, vertexHost: modelAddress}
-	for host, address := range addresses {
-		names[host] = address
-	}
-	testenv.Need(t, testenv.Agents, nil)
-	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
-		testenv.Binary(t)
-		root := t.TempDir()
-		testenv.NoLeaks(t, root)
-		w := newWorld(t, n, root)
-		w.nameServer()
-		p := newProvider()
+	withModels(t, testenv.Agents, []string{foundryHost, vertexHost}, func(t *testing.T, w *world, p *provider) {
 		models := model.New(model.Options{Lookup: p.lookup, Turn: p.turn})
-		server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, foundryHost, vertexHost)}}}
-		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.serveModels(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			for _, c := range chosenProviders {
 				if rest, ok := strings.CutPrefix(r.URL.Path, c.path); ok && c.path != "" && r.Host == c.host && r.Header.Get(c.header) == c.value {
 					r.URL.Path, r.URL.RawPath = c.at+rest, ""
@@ -84,9 +68,7 @@ func TestAgentsOnChosenProviders(t *testing.T) {
 				}
 			}
 			http.Error(w, `{"error": {"code": 401, "status": "UNAUTHENTICATED"}}`, http.StatusUnauthorized)
-		})
-		w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
-		t.Cleanup(func() { server.Close() })
+		}), foundryHost, vertexHost)
 		for _, c := range chosenProviders {
 			dirs := worker{name: c.agent}.dirs(t)
 			if dirs == nil {

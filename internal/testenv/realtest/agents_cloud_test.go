@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"crypto/tls"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -12,8 +11,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -83,22 +80,9 @@ var bedrockLogins = []struct {
 // where the login lies in each of its places.
 func TestClaudeOnBedrock(t *testing.T) {
 	const runtime, control = "bedrock-runtime.eu-central-1.amazonaws.com", "bedrock.eu-central-1.amazonaws.com"
-	names := map[string]string{runtime: modelAddress, control: modelAddress}
-	for host, address := range addresses {
-		names[host] = address
-	}
-	testenv.Need(t, testenv.Agents, nil)
-	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
-		testenv.Binary(t)
-		root := t.TempDir()
-		testenv.NoLeaks(t, root)
-		w := newWorld(t, n, root)
-		w.nameServer()
-		p := newProvider()
+	withModels(t, testenv.Agents, []string{runtime, control}, func(t *testing.T, w *world, p *provider) {
 		b := &bedrock{model: model.New(model.Options{Lookup: p.lookup, Turn: p.turn})}
-		server := &http.Server{Handler: b, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, runtime, control)}}}
-		w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
-		t.Cleanup(func() { server.Close() })
+		w.serveModels(b, runtime, control)
 		dirs := worker{name: "claude"}.dirs(t)
 		for i, login := range bedrockLogins {
 			t.Run(login.name, func(t *testing.T) {
@@ -132,21 +116,9 @@ func TestClaudeOnBedrock(t *testing.T) {
 // gcloud prints.
 func TestClaudeOnVertex(t *testing.T) {
 	const host, token = "europe-west1-aiplatform.googleapis.com", "ya29." + "not-a-real-token-0123456789abcdefgh"
-	names := map[string]string{host: modelAddress}
-	for name, address := range addresses {
-		names[name] = address
-	}
-	testenv.Need(t, testenv.Agents, nil)
-	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
-		testenv.Binary(t)
-		root := t.TempDir()
-		testenv.NoLeaks(t, root)
-		w := newWorld(t, n, root)
-		w.nameServer()
-		p := newProvider()
+	withModels(t, testenv.Agents, []string{host}, func(t *testing.T, w *world, p *provider) {
 		models := model.New(model.Options{Lookup: p.lookup, Turn: p.turn})
-		server := &http.Server{ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{n.Certificate(t, host)}}}
-		server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.serveModels(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			var message map[string]any
 			switch {
 			case r.Header.Get("Authorization") != "Bearer "+token:
@@ -162,9 +134,7 @@ func TestClaudeOnVertex(t *testing.T) {
 			inner := r.Clone(r.Context())
 			inner.URL.Path, inner.Body, inner.ContentLength = "/v1/messages", io.NopCloser(bytes.NewReader(text)), int64(len(text))
 			models.ServeHTTP(w, inner)
-		})
-		w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
-		t.Cleanup(func() { server.Close() })
+		}), host)
 		dirs := worker{name: "claude"}.dirs(t)
 		variables := []string{"CLAUDE_CODE_USE_VERTEX=1", "CLOUD_ML_REGION=europe-west1", "ANTHROPIC_VERTEX_PROJECT_ID=project-1"}
 		t.Run("login", func(t *testing.T) {

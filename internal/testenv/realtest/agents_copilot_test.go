@@ -1,12 +1,9 @@
 package realtest
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -90,28 +87,15 @@ func (g *github) device(w http.ResponseWriter, r *http.Request) {
 func serveGitHub(w *world, p *provider) *github {
 	w.t.Helper()
 	g := &github{model: model.New(model.Options{Lookup: p.lookup, Turn: p.turn})}
-	server := &http.Server{Handler: g, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.net.Certificate(w.t, githubHost, githubAPI, copilotAPI)}}}
-	w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
-	w.t.Cleanup(func() { server.Close() })
+	w.serveModels(g, githubHost, githubAPI, copilotAPI)
 	return g
 }
 
 // TestCopilotWithAnAccount logs Copilot in outside, and lets it work inside with that
 // login, or with that of gh.
 func TestCopilotWithAnAccount(t *testing.T) {
-	names := map[string]string{githubHost: modelAddress, githubAPI: modelAddress, copilotAPI: modelAddress}
-	for host, address := range addresses {
-		names[host] = address
-	}
-	testenv.Need(t, testenv.Accounts, nil)
-	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
+	withModels(t, testenv.Accounts, []string{githubHost, githubAPI, copilotAPI}, func(t *testing.T, w *world, p *provider) {
 		dirs := worker{name: "copilot"}.accountDirs(t)
-		testenv.Binary(t)
-		root := t.TempDir()
-		testenv.NoLeaks(t, root)
-		w := newWorld(t, n, root)
-		w.nameServer()
-		p := newProvider()
 		g := serveGitHub(w, p)
 		work := func(t *testing.T, f *fixture, a worker, name string) {
 			p.add(name, f.ws, []model.Step{{Op: model.Write, Path: "{ws}/done", Content: "by " + name}})

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"holdfast.dev/holdfast/internal/prove/model"
+	"holdfast.dev/holdfast/internal/testenv"
 )
 
 // provider is the stand-in for all model providers; it requires the key.
@@ -87,19 +90,39 @@ func (p *provider) guard(next http.Handler) http.Handler {
 // modelAddress is the address of all providers.
 const modelAddress = "93.184.215.30"
 
+// withModels runs a test in a network of its own, in which hosts lead to where models are
+// served.
+func withModels(t *testing.T, needs testenv.Feature, hosts []string, test func(t *testing.T, w *world, p *provider)) {
+	names := maps.Clone(addresses)
+	for _, host := range hosts {
+		names[host] = modelAddress
+	}
+	testenv.Need(t, needs, nil)
+	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
+		testenv.Binary(t)
+		root := t.TempDir()
+		testenv.NoLeaks(t, root)
+		w := newWorld(t, n, root)
+		w.nameServer()
+		test(t, w, newProvider())
+	})
+}
+
+// serveModels serves hosts by TLS where their models are. It logs nothing: agents disconnect.
+func (w *world) serveModels(handler http.Handler, hosts ...string) {
+	w.t.Helper()
+	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0), TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.net.Certificate(w.t, hosts...)}}}
+	w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
+	w.t.Cleanup(func() { server.Close() })
+}
+
 func (p *provider) serve(w *world) {
 	w.t.Helper()
 	var hosts []string
 	for _, a := range workers {
 		hosts = append(hosts, a.host)
 	}
-	server := &http.Server{
-		Handler:   p.guard(model.New(model.Options{Lookup: p.lookup, Turn: p.turn})),
-		TLSConfig: &tls.Config{Certificates: []tls.Certificate{w.net.Certificate(w.t, hosts...)}},
-		ErrorLog:  log.New(io.Discard, "", 0), // agents disconnect
-	}
-	w.serveAt(modelAddress+":443", func(l net.Listener) error { return server.ServeTLS(l, "", "") })
-	w.t.Cleanup(func() { server.Close() })
+	w.serveModels(p.guard(model.New(model.Options{Lookup: p.lookup, Turn: p.turn})), hosts...)
 }
 
 // add makes the model play steps for prompts with this name.

@@ -146,21 +146,11 @@ func (a worker) dirsBelow(t *testing.T, below string) []string {
 // legitimate work inside, with the scripted model as its provider. The key of the
 // provider and the token of the registry stay outside.
 func TestAgentsAtWork(t *testing.T) {
-	names := map[string]string{}
-	for host, address := range addresses {
-		names[host] = address
-	}
+	var hosts []string
 	for _, w := range workers {
-		names[w.host] = modelAddress
+		hosts = append(hosts, w.host)
 	}
-	testenv.Need(t, testenv.Agents, nil)
-	testenv.WithNetwork(t, names, func(t *testing.T, n *testenv.Network) {
-		testenv.Binary(t)
-		root := t.TempDir()
-		testenv.NoLeaks(t, root)
-		w := newWorld(t, n, root)
-		w.nameServer()
-		p := newProvider()
+	withModels(t, testenv.Agents, hosts, func(t *testing.T, w *world, p *provider) {
 		p.serve(w)
 		for _, a := range workers {
 			if dirs := a.dirs(t); dirs != nil {
